@@ -1,0 +1,1 @@
+// CMake needs a source file to hang the precompiled header on.
