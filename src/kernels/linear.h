@@ -1,0 +1,28 @@
+// x times a weight transposed, each output one chain over K: the same bits for any batch and
+// layout.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/weight.h"
+
+namespace tandem::kernels {
+
+// Shape letters: R rows (tokens), K inputs, N outputs.
+
+/// y[r, n] = bias[n] + sum over k of x[r, k] * weight[n, k].   x [R, K], weight [N, K] -> [R, N]
+///
+/// The sum is cut into `num_slices` equal ranges of K (K must be divisible). Each range is one
+/// chain: 16 lanes over k, lane j summing k = j, j + 16, ... by fused multiply-add from zero, then
+/// a fixed tree over the lanes; the ranges' sums are added in order, the bias last. float32
+/// accumulation; the result has x's type (float32, or bfloat16 rounded to nearest even). No bit of
+/// a row depends on other rows, on R, or on the number of threads.
+///
+/// Differentiable where gradients are on and x or the weight wants one: dx is returned, the
+/// weight's and bias's gradients are added into `grad`.
+at::Tensor linear(const at::Tensor& x,
+                  const Weight& weight,
+                  const Weight& bias = {},
+                  std::int64_t num_slices = 1);
+
+}  // namespace tandem::kernels
