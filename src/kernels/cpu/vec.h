@@ -10,6 +10,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__FMA__) || defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 #ifndef TANDEM_ISA
 #error "cpu/vec.h is for the sources that define TANDEM_ISA"
 #endif
@@ -75,11 +79,23 @@ inline void store_some(T* p, Vec v, int n) {
   memcpy(p, buffer, sizeof(T) * static_cast<size_t>(n));
 }
 
-// a * b + c with one rounding. With hardware FMA the loop becomes one instruction; without, it
-// calls the library's exact fmaf, slowly and with the same bits.
+// a * b + c with one rounding: the instruction, or without hardware FMA the library's exact fmaf,
+// slowly and with the same bits. These sources are compiled with -ffp-contract=off: elsewhere a
+// product and a sum stay two roundings, or instruction sets would differ.
 inline Vec fma(Vec a, Vec b, Vec c) {
-#if defined(__FMA__) || defined(__AVX512F__)
-  return a * b + c;  // -ffp-contract=fast
+#if defined(__AVX512F__)
+  return (Vec)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+  Vec r;
+  for (int i = 0; i < 2; ++i) {
+    __m256 x, y, z;
+    memcpy(&x, reinterpret_cast<const char*>(&a) + 32 * i, sizeof x);
+    memcpy(&y, reinterpret_cast<const char*>(&b) + 32 * i, sizeof y);
+    memcpy(&z, reinterpret_cast<const char*>(&c) + 32 * i, sizeof z);
+    z = _mm256_fmadd_ps(x, y, z);
+    memcpy(reinterpret_cast<char*>(&r) + 32 * i, &z, sizeof z);
+  }
+  return r;
 #else
   Vec r;
   for (int i = 0; i < kLanes; ++i) {
