@@ -1,6 +1,15 @@
 #include "protocol/trajectory.h"
 
+#include <algorithm>
+
 namespace tandem {
+
+bool AllowedSet::contains(TokenId id) const {
+  if (!ids.empty()) {
+    return std::binary_search(ids.begin(), ids.end(), id);
+  }
+  return !std::binary_search(banned.begin(), banned.end(), id);
+}
 
 const char* name_of(FinishReason reason) {
   switch (reason) {

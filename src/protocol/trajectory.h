@@ -35,11 +35,19 @@ enum class FinishReason { kStop, kLength, kStopString, kAbort, kError };
 /// "stop", "length", "stop_string", "abort" or "error": the words of the JSONL records.
 const char* name_of(FinishReason reason);
 
-/// The ids a token was drawn from. Empty `ids` means all ids of the vocabulary.
+/// The ids a token was drawn from: only `ids`, or all of the vocabulary without `banned`.
+///
+/// At most one of the lists has entries; with none the set is "all". The vocabulary ends where the
+/// tokenizer does: padding rows of the embedding belong to no set.
 struct AllowedSet {
-  std::vector<TokenId> ids;  // sorted; at most 4,096
+  /// Longest list of either kind. A setting that would need more is refused by name.
+  static constexpr std::int64_t kMaxListed = 4096;
 
-  [[nodiscard]] bool is_all() const { return ids.empty(); }
+  std::vector<TokenId> ids;     // sorted, each once
+  std::vector<TokenId> banned;  // sorted, each once
+
+  [[nodiscard]] bool is_all() const { return ids.empty() && banned.empty(); }
+  [[nodiscard]] bool contains(TokenId id) const;
   bool operator==(const AllowedSet&) const = default;
 };
 
