@@ -25,4 +25,12 @@ at::Tensor linear(const at::Tensor& x,
                   const Weight& bias = {},
                   std::int64_t num_slices = 1);
 
+/// `linear` without gradients into `y` [R, N], of x's type or float32. Rows of x and y may be
+/// strided (their elements are contiguous).
+void linear_into(const at::Tensor& x,
+                 const at::Tensor& weight,
+                 const at::Tensor& bias,
+                 std::int64_t num_slices,
+                 const at::Tensor& y);
+
 }  // namespace tandem::kernels

@@ -1,0 +1,66 @@
+// Matrix products on one thread: what they take, and their entries in the table of an instruction
+// set.
+#pragma once
+
+#include <stdint.h>
+
+#include "kernels/cpu/bf16.h"
+
+namespace tandem::kernels {
+
+/// y[r, n] = bias[n] + sum over k of x[r, k] * weight[n, k], in the chain of kernels/linear.h.
+template <class In, class Out>
+struct LinearArgs {
+  const In* x;       // [rows, depth], row stride x_stride
+  const In* weight;  // [outputs, depth], row stride depth
+  const In* bias;    // [outputs], or null
+  Out* y;            // [rows, outputs], row stride y_stride
+  int64_t x_stride;
+  int64_t y_stride;
+  int64_t rows;
+  int64_t outputs;
+  int64_t depth;
+  int64_t num_slices;  // depth is a multiple of it
+  float* scratch;      // linear_scratch_size(depth) floats, 64-byte aligned, of this thread alone
+};
+
+/// c[i, j] += sum over k of a(i, k) * b[k, j]: one chain over k, in order, from c[i, j].
+template <class A, class B>
+struct ProductArgs {
+  const A* a;  // [rows, depth]; element (i, k) at i * a_row_stride + k * a_depth_stride
+  const B* b;  // [depth, cols], row stride b_stride
+  float* c;    // [rows, cols], row stride c_stride
+  int64_t a_row_stride;
+  int64_t a_depth_stride;
+  int64_t b_stride;
+  int64_t c_stride;
+  int64_t rows;
+  int64_t depth;
+  int64_t cols;
+  float* scratch;  // kProductScratchSize floats, 64-byte aligned, of this thread alone
+};
+
+constexpr int64_t kLinearBlockRows = 96;       // rows of x that stay in the second-level cache
+constexpr int64_t kLinearMaxTileOutputs = 16;  // outputs of the widest tile
+
+constexpr int64_t linear_scratch_size(int64_t depth) {
+  return kLinearMaxTileOutputs * depth + kLinearBlockRows * kLinearMaxTileOutputs + 64;
+}
+
+constexpr int64_t kProductTileRows = 6;
+constexpr int64_t kProductBlockRows = 96;    // block sizes: b's block in the second-level cache,
+constexpr int64_t kProductBlockDepth = 192;  // a's in the first
+constexpr int64_t kProductBlockCols = 512;
+constexpr int64_t kProductScratchSize =
+    kProductBlockDepth * (kProductBlockRows + kProductBlockCols) + 64;
+
+struct GemmTable {
+  void (*linear_f32)(const LinearArgs<float, float>&);
+  void (*linear_bf16)(const LinearArgs<Bf16, Bf16>&);
+  void (*linear_bf16_to_f32)(const LinearArgs<Bf16, float>&);
+  void (*product_f32)(const ProductArgs<float, float>&);
+  void (*product_bf16)(const ProductArgs<Bf16, Bf16>&);
+  void (*product_f32_bf16)(const ProductArgs<float, Bf16>&);
+};
+
+}  // namespace tandem::kernels

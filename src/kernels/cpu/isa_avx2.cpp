@@ -1,0 +1,2 @@
+#define TANDEM_ISA avx2
+#include "kernels/cpu/kernels.inc"

@@ -1,0 +1,2 @@
+#define TANDEM_ISA avx512
+#include "kernels/cpu/kernels.inc"

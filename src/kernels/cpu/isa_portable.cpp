@@ -1,0 +1,2 @@
+#define TANDEM_ISA portable
+#include "kernels/cpu/kernels.inc"

@@ -1,0 +1,84 @@
+#include "kernels/isa.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/cpu/table.h"
+#include "support/doctest_torch.h"
+
+namespace tandem::kernels {
+namespace {
+
+TEST_CASE("names choose among what the machine has, and others are refused") {
+  const auto supported = supported_isas();
+  REQUIRE(supported.back() == Isa::kPortable);
+  set_isa("portable");
+  CHECK(isa() == Isa::kPortable);
+  set_isa("auto");
+  CHECK(isa() == supported.front());
+  CHECK_THROWS_AS(set_isa("mmx"), UserError);
+  CHECK(isa() == supported.front());
+}
+
+std::vector<float> exps_of(const std::vector<float>& x, Isa which) {
+  set_isa(name_of(which));
+  std::vector<float> y(x.size());
+  table().elementwise.exp_f32(x.data(), y.data(), static_cast<std::int64_t>(x.size()));
+  set_isa("auto");
+  return y;
+}
+
+// Every 1001st float, all exponents and both signs.
+std::vector<float> many_floats() {
+  std::vector<float> x;
+  for (std::uint64_t bits = 0; bits < (1ull << 32); bits += 1001) {
+    const auto word = static_cast<std::uint32_t>(bits);
+    float value = 0;
+    std::memcpy(&value, &word, sizeof value);
+    x.push_back(value);
+  }
+  return x;
+}
+
+TEST_CASE("exp is off by less than one unit in the last place") {
+  const auto x = many_floats();
+  const auto y = exps_of(x, supported_isas().front());
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double exact = std::exp(static_cast<double>(x[i]));
+    if (std::isnan(x[i])) {
+      REQUIRE(std::isnan(y[i]));
+    } else if (exact > std::numeric_limits<float>::max()) {
+      // The rounding to infinity may begin one unit early.
+      REQUIRE(y[i] >= std::numeric_limits<float>::max());
+    } else {
+      const auto rounded = static_cast<float>(exact);
+      const double unit =
+          static_cast<double>(std::nextafter(rounded, std::numeric_limits<float>::infinity())) -
+          static_cast<double>(rounded);
+      worst = std::max(worst, std::abs(static_cast<double>(y[i]) - exact) / unit);
+    }
+  }
+  MESSAGE("worst error " << worst << " units");
+  CHECK(worst < 1.0);
+  const float inf = std::numeric_limits<float>::infinity();
+  CHECK(exps_of({0.0f, -0.0f, -inf, inf, 1000.0f, -1000.0f}, Isa::kPortable) ==
+        std::vector<float>{1, 1, 0, inf, inf, 0});
+}
+
+TEST_CASE("exp has the same bits on all instruction sets") {
+  auto x = many_floats();
+  x.resize(x.size() / 4 * 4 - 3);  // a ragged tail
+  const auto expected = exps_of(x, Isa::kPortable);
+  for (const Isa which : supported_isas()) {
+    CAPTURE(name_of(which));
+    const auto y = exps_of(x, which);
+    CHECK(std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)) == 0);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::kernels
