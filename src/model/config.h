@@ -15,10 +15,10 @@ enum class RopeType { kDefault, kLinear, kLlama3 };
 struct RopeConfig {
   RopeType type = RopeType::kDefault;
   double theta = 10000.0;
-  double factor = 1.0;                     // linear and llama3
-  double low_freq_factor = 1.0;            // llama3
-  double high_freq_factor = 4.0;           // llama3
-  std::int64_t original_max_positions = 0; // llama3
+  double factor = 1.0;                      // linear and llama3
+  double low_freq_factor = 1.0;             // llama3
+  double high_freq_factor = 4.0;            // llama3
+  std::int64_t original_max_positions = 0;  // llama3
 
   bool operator==(const RopeConfig&) const = default;
 };

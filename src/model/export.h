@@ -14,7 +14,7 @@
 namespace tandem::model {
 
 struct ExportOptions {
-  std::string dtype = "float32";        // of the weights: "float32", "bfloat16" or "float16"
+  std::string dtype = "float32";              // of the weights: "float32", "bfloat16" or "float16"
   std::uint64_t shard_bytes = 5'000'000'000;  // a new file begins where this would be passed
 };
 

@@ -39,7 +39,7 @@ constexpr std::array kFamilies = {
            .gguf_architecture = "qwen3"},
 };
 
-const Family* find_by(std::string_view Family::* field, std::string_view value) {
+const Family* find_by(std::string_view Family::*field, std::string_view value) {
   const auto found = std::find_if(kFamilies.begin(), kFamilies.end(), [&](const Family& family) {
     return !value.empty() && family.*field == value;
   });
@@ -48,7 +48,9 @@ const Family* find_by(std::string_view Family::* field, std::string_view value) 
 
 }  // namespace
 
-std::span<const Family> families() { return kFamilies; }
+std::span<const Family> families() {
+  return kFamilies;
+}
 
 const Family* find_family(std::string_view model_type) {
   return find_by(&Family::name, model_type);

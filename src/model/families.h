@@ -23,7 +23,7 @@ struct Family {
   std::int64_t default_max_positions = 0;
   std::int64_t default_window = 0;
   std::string_view gguf_architecture = {};  // empty: GGUF stores it under another family's name
-  bool gguf_permutes_qk = false;       // its q and k rows are interleaved for adjacent-pair rotary
+  bool gguf_permutes_qk = false;  // its q and k rows are interleaved for adjacent-pair rotary
 };
 
 std::span<const Family> families();

@@ -14,7 +14,8 @@ at::Tensor GgufFile::dequantize(const std::string& name) const {
     fail<UserError>("{}: has no tensor '{}'", path().string(), name);
   }
   at::Tensor result = at::empty(found->shape, at::kFloat);
-  dequantize_into(*found, {result.mutable_data_ptr<float>(), static_cast<std::size_t>(result.numel())});
+  dequantize_into(*found,
+                  {result.mutable_data_ptr<float>(), static_cast<std::size_t>(result.numel())});
   return result;
 }
 
