@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "model/families.h"
-#include "model/json_fields.h"
 #include "model/in_quotes.h"
+#include "model/json_fields.h"
 
 namespace tandem::model {
 namespace {
@@ -40,9 +40,10 @@ const Family& family_of(const JsonFields& in) {
 // Settings that change the numbers and that the decoder does not know.
 void refuse_unsupported(const JsonFields& in, const Family& family) {
   if (in.has("quantization_config")) {
-    fail<UserError>("{}: field 'quantization_config' is set; quantized weights are not supported, "
-                    "use the model's float checkpoint",
-                    in.file_name());
+    fail<UserError>(
+        "{}: field 'quantization_config' is set; quantized weights are not supported, "
+        "use the model's float checkpoint",
+        in.file_name());
   }
   const std::string activation = in.text("hidden_act").value_or("silu");
   if (activation != "silu" && activation != "swish") {

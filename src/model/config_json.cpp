@@ -39,7 +39,8 @@ ordered_json rope_scaling(const RopeConfig& rope) {
 
 void add_windows(const ModelConfig& config, WindowRule rule, ordered_json& out) {
   const auto& windows = config.sliding_window_of_layer;
-  const std::int64_t widest = windows.empty() ? 0 : *std::max_element(windows.begin(), windows.end());
+  const std::int64_t widest =
+      windows.empty() ? 0 : *std::max_element(windows.begin(), windows.end());
   if (rule == WindowRule::kNever) {
     return;
   }

@@ -9,8 +9,10 @@ namespace tandem::model {
 namespace {
 
 [[noreturn]] void refuse(const GgufFile& file, const std::string& key, std::string_view expected) {
-  fail<UserError>(
-      "{}: metadata {} is no {}; fetch the file again", file.path().string(), in_quotes(key), expected);
+  fail<UserError>("{}: metadata {} is no {}; fetch the file again",
+                  file.path().string(),
+                  in_quotes(key),
+                  expected);
 }
 
 // The value when it has type T; null when the key is absent; an error otherwise.

@@ -97,10 +97,11 @@ ordered_json rope_scaling(const GgufFile& file, const std::string& prefix, doubl
 // What this version would silently compute otherwise than the file means.
 void refuse_unsupported(const GgufFile& file, const std::string& prefix, std::int64_t head_dim) {
   if (file.integer(prefix + "expert_count").value_or(0) != 0) {
-    refuse(file,
-           fmt::format("is a mixture of experts, which is not supported by this version; supported: "
-                       "{}",
-                       supported_families()));
+    refuse(
+        file,
+        fmt::format("is a mixture of experts, which is not supported by this version; supported: "
+                    "{}",
+                    supported_families()));
   }
   if (file.integer(prefix + "attention.sliding_window").value_or(0) != 0) {
     refuse(file, "has a sliding window, which GGUF leaves unclear; use its Hugging Face folder");
@@ -162,8 +163,8 @@ ModelConfig config_from_gguf(const GgufFile& file) {
   if (const auto head_dim = file.integer(prefix + "attention.key_length")) {
     out["head_dim"] = *head_dim;
   } else if (family->default_head_dim != 0 && out["num_attention_heads"] > 0) {
-    out["head_dim"] = out["hidden_size"].get<std::int64_t>() /
-                      out["num_attention_heads"].get<std::int64_t>();
+    out["head_dim"] =
+        out["hidden_size"].get<std::int64_t>() / out["num_attention_heads"].get<std::int64_t>();
   }
   out["vocab_size"] = embedding->shape[0];  // rows may be more than the tokenizer has ids
   out["max_position_embeddings"] = required(file, prefix + "context_length");

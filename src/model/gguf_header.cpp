@@ -158,8 +158,7 @@ void read_metadata(Cursor& cursor, std::uint64_t count, GgufHeader& header) {
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::string key = cursor.read_string();
     const auto type = static_cast<ValueType>(cursor.read<std::uint32_t>());
-    GgufValue value =
-        type == ValueType::kArray ? read_array(cursor) : read_scalar(cursor, type);
+    GgufValue value = type == ValueType::kArray ? read_array(cursor) : read_scalar(cursor, type);
     if (!header.metadata.emplace(key, std::move(value)).second) {
       cursor.refuse(fmt::format("metadata key {} stands twice", in_quotes(key)));
     }
@@ -224,8 +223,8 @@ void place_tensors(const Cursor& cursor, std::uint64_t file_bytes, GgufHeader& h
       cursor.refuse(fmt::format("tensor {} starts at an unaligned place", name));
     }
     if (tensor.begin > data_bytes || tensor.num_bytes > data_bytes - tensor.begin) {
-      cursor.refuse(fmt::format("tensor {} reaches beyond the end of the file, which is truncated",
-                                name));
+      cursor.refuse(
+          fmt::format("tensor {} reaches beyond the end of the file, which is truncated", name));
     }
     tensor.begin += data_begin;
     places.emplace_back(tensor.begin, tensor.begin + tensor.num_bytes);
@@ -256,9 +255,8 @@ GgufHeader parse_gguf_header(std::span<const std::byte> file, const std::string&
   const auto num_tensors = cursor.read<std::uint64_t>();
   const auto num_values = cursor.read<std::uint64_t>();
   if (num_tensors > cursor.remaining() || num_values > cursor.remaining()) {
-    cursor.refuse(fmt::format("{} tensors and {} metadata entries do not fit the file",
-                              num_tensors,
-                              num_values));
+    cursor.refuse(fmt::format(
+        "{} tensors and {} metadata entries do not fit the file", num_tensors, num_values));
   }
   read_metadata(cursor, num_values, header);
   for (std::uint64_t i = 0; i < num_tensors; ++i) {

@@ -10,13 +10,17 @@ namespace {
 
 // What stands in a block, byte by byte: d scale, m minimum, q quants, h high bits of quants.
 
-int byte_at(const std::byte* p, std::ptrdiff_t i) { return std::to_integer<int>(p[i]); }
+int byte_at(const std::byte* p, std::ptrdiff_t i) {
+  return std::to_integer<int>(p[i]);
+}
 
 std::uint32_t uint16_at(const std::byte* p) {
   return static_cast<std::uint32_t>(byte_at(p, 0) | byte_at(p, 1) << 8);
 }
 
-std::uint32_t uint32_at(const std::byte* p) { return uint16_at(p) | uint16_at(p + 2) << 16; }
+std::uint32_t uint32_at(const std::byte* p) {
+  return uint16_at(p) | uint16_at(p + 2) << 16;
+}
 
 float half_at(const std::byte* p) {
   const std::uint32_t bits = uint16_at(p);
@@ -31,9 +35,13 @@ float half_at(const std::byte* p) {
   return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
 }
 
-void f32(const std::byte* block, float* out) { *out = std::bit_cast<float>(uint32_at(block)); }
+void f32(const std::byte* block, float* out) {
+  *out = std::bit_cast<float>(uint32_at(block));
+}
 
-void f16(const std::byte* block, float* out) { *out = half_at(block); }
+void f16(const std::byte* block, float* out) {
+  *out = half_at(block);
+}
 
 void bf16(const std::byte* block, float* out) {
   *out = std::bit_cast<float>(uint16_at(block) << 16);
@@ -67,7 +75,9 @@ void q4_1(const std::byte* block, float* out) {
 }
 
 // Quants of 5 bits: the fifth ones of all 32 values are the bits of h.
-int fifth_bit(std::uint32_t h, int j) { return static_cast<int>(h >> j & 1u) << 4; }
+int fifth_bit(std::uint32_t h, int j) {
+  return static_cast<int>(h >> j & 1u) << 4;
+}
 
 void q5_0(const std::byte* block, float* out) {
   const float d = half_at(block);
@@ -154,7 +164,9 @@ constexpr std::array kTypes = {
 
 }  // namespace
 
-std::span<const GgufType> gguf_types() { return kTypes; }
+std::span<const GgufType> gguf_types() {
+  return kTypes;
+}
 
 const GgufType* find_gguf_type(std::uint32_t id) {
   const auto found = std::find_if(

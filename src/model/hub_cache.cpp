@@ -23,15 +23,15 @@ bool is_name_character(char c) {
 }
 
 bool is_commit(const std::string& revision) {
-  return revision.size() == 40 && revision.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return revision.size() == 40 &&
+         revision.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
 std::string trimmed(const std::string& text) {
   constexpr std::string_view kSpace = " \t\r\n";
   const auto first = text.find_first_not_of(kSpace);
-  return first == std::string::npos
-             ? ""
-             : text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+  return first == std::string::npos ? ""
+                                    : text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
 [[noreturn]] void refuse(const std::string& name,
@@ -48,9 +48,8 @@ bool is_hub_name(const std::string& model) {
   if (slash == std::string::npos || slash == 0 || slash + 1 == model.size()) {
     return false;
   }
-  const bool plain = std::all_of(model.begin(), model.end(), [](char c) {
-    return is_name_character(c) || c == '/';
-  });
+  const bool plain = std::all_of(
+      model.begin(), model.end(), [](char c) { return is_name_character(c) || c == '/'; });
   return plain && model.find('/', slash + 1) == std::string::npos && model[0] != '.' &&
          model[slash + 1] != '.';
 }

@@ -41,7 +41,8 @@ json parse_json_object(std::string_view text, const std::string& file_name) {
   try {
     value = json::parse(text, check);
   } catch (const json::parse_error& error) {
-    fail<UserError>("{}: is not valid JSON at byte {}; fetch the file again", file_name, error.byte);
+    fail<UserError>(
+        "{}: is not valid JSON at byte {}; fetch the file again", file_name, error.byte);
   } catch (const json::exception&) {  // a number beyond the range of double
     fail<UserError>("{}: is not valid JSON; fetch the file again", file_name);
   }

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "model/checked_math.h"
-#include "model/json_fields.h"
 #include "model/in_quotes.h"
+#include "model/json_fields.h"
 #include "model/safetensors_writer.h"
 
 namespace tandem::model {
@@ -26,30 +26,40 @@ struct DtypeSize {
 };
 
 constexpr std::array kDtypes = {
-    DtypeSize{"F64", 8},     DtypeSize{"F32", 4},     DtypeSize{"F16", 2},  DtypeSize{"BF16", 2},
-    DtypeSize{"I64", 8},     DtypeSize{"I32", 4},     DtypeSize{"I16", 2},  DtypeSize{"I8", 1},
-    DtypeSize{"U64", 8},     DtypeSize{"U32", 4},     DtypeSize{"U16", 2},  DtypeSize{"U8", 1},
-    DtypeSize{"F8_E4M3", 1}, DtypeSize{"F8_E5M2", 1}, DtypeSize{"BOOL", 1},
+    DtypeSize{"F64", 8},
+    DtypeSize{"F32", 4},
+    DtypeSize{"F16", 2},
+    DtypeSize{"BF16", 2},
+    DtypeSize{"I64", 8},
+    DtypeSize{"I32", 4},
+    DtypeSize{"I16", 2},
+    DtypeSize{"I8", 1},
+    DtypeSize{"U64", 8},
+    DtypeSize{"U32", 4},
+    DtypeSize{"U16", 2},
+    DtypeSize{"U8", 1},
+    DtypeSize{"F8_E4M3", 1},
+    DtypeSize{"F8_E5M2", 1},
+    DtypeSize{"BOOL", 1},
 };
 
 std::uint64_t read_header_length(std::span<const std::byte> file, const std::string& file_name) {
   if (file.size() < kLengthBytes) {
-    fail<UserError>("{}: has {} bytes, too few for a safetensors file; {}",
-                    file_name,
-                    file.size(),
-                    kRemedy);
+    fail<UserError>(
+        "{}: has {} bytes, too few for a safetensors file; {}", file_name, file.size(), kRemedy);
   }
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < kLengthBytes; ++i) {
     length |= std::to_integer<std::uint64_t>(file[i]) << (8 * i);
   }
   if (length > kLongestHeader || length > file.size() - kLengthBytes) {
-    fail<UserError>("{}: says its header has {} bytes, but the file has {}; truncated or no "
-                    "safetensors file, {}",
-                    file_name,
-                    length,
-                    file.size(),
-                    kRemedy);
+    fail<UserError>(
+        "{}: says its header has {} bytes, but the file has {}; truncated or no "
+        "safetensors file, {}",
+        file_name,
+        length,
+        file.size(),
+        kRemedy);
   }
   return length;
 }
@@ -121,10 +131,8 @@ void check_size(const TensorInfo& info, const std::string& file_name) {
   if (info.end < info.begin || info.end - info.begin != static_cast<std::uint64_t>(*num_bytes)) {
     refuse(file_name,
            info.name,
-           fmt::format("data_offsets [{}, {}] do not hold its {} bytes",
-                       info.begin,
-                       info.end,
-                       *num_bytes));
+           fmt::format(
+               "data_offsets [{}, {}] do not hold its {} bytes", info.begin, info.end, *num_bytes));
   }
 }
 
@@ -149,12 +157,13 @@ void check_places(SafetensorsHeader& header,
     end = info.end;
   }
   if (end != data_bytes) {
-    fail<UserError>("{}: its tensors take {} bytes, but {} follow the header; truncated or "
-                    "damaged, {}",
-                    file_name,
-                    end,
-                    data_bytes,
-                    kRemedy);
+    fail<UserError>(
+        "{}: its tensors take {} bytes, but {} follow the header; truncated or "
+        "damaged, {}",
+        file_name,
+        end,
+        data_bytes,
+        kRemedy);
   }
 }
 

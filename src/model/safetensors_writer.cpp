@@ -12,7 +12,8 @@
 namespace tandem::model {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "values are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little,
+              "values are written as they lie in memory");
 
 std::string header_text(const std::vector<TensorInfo>& tensors,
                         const std::map<std::string, std::string>& metadata) {

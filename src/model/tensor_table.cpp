@@ -67,7 +67,9 @@ std::vector<ExpectedTensor> expected_tensors(const ModelConfig& config) {
   return tensors;
 }
 
-bool is_ignored_tensor(const std::string& name) { return name.ends_with("rotary_emb.inv_freq"); }
+bool is_ignored_tensor(const std::string& name) {
+  return name.ends_with("rotary_emb.inv_freq");
+}
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));

@@ -17,7 +17,9 @@ using nlohmann::json;
 
 const std::string kGolden = "tests/golden/models/";
 
-ModelConfig load(const std::string& path) { return parse_config(read_file(path), path); }
+ModelConfig load(const std::string& path) {
+  return parse_config(read_file(path), path);
+}
 
 ModelConfig without_source(ModelConfig config) {
   config.source_json.clear();
@@ -145,8 +147,12 @@ TEST_CASE("sliding windows follow the family's rule") {
 
 TEST_CASE("absent fields take the family's defaults, and null counts as absent") {
   const ModelConfig config = parse_edited([](json& v) {
-    for (const char* key : {"num_key_value_heads", "rms_norm_eps", "tie_word_embeddings",
-                            "rope_theta", "torch_dtype", "max_position_embeddings"}) {
+    for (const char* key : {"num_key_value_heads",
+                            "rms_norm_eps",
+                            "tie_word_embeddings",
+                            "rope_theta",
+                            "torch_dtype",
+                            "max_position_embeddings"}) {
       v.erase(key);
     }
     v["head_dim"] = nullptr;
@@ -163,12 +169,12 @@ TEST_CASE("absent fields take the family's defaults, and null counts as absent")
 TEST_CASE("a family is found by its architecture when there is no model_type") {
   CHECK(parse_edited([](json& v) { v.erase("model_type"); }).family == "llama");
   CHECK(says(message_of([] {
-          parse_edited([](json& v) {
-            v.erase("model_type");
-            v.erase("architectures");
-          });
-        }),
-        "(none)"));
+               parse_edited([](json& v) {
+                 v.erase("model_type");
+                 v.erase("architectures");
+               });
+             }),
+             "(none)"));
 }
 
 TEST_CASE("rotary scaling: the newer form wins, old spellings work, unknown types are named") {
@@ -245,9 +251,14 @@ TEST_CASE("wrong fields are refused with file, field, value and remedy") {
 
 TEST_CASE("text that is no JSON object is refused in one line") {
   const std::string deep(100000, '[');
-  for (const std::string& text :
-       {std::string(), std::string("{"), std::string("[1]"), std::string("nonsense\n"), deep,
-        std::string("{\"a\": 1e999}"), std::string("{\"a\": 1, \"a\": 2}"), std::string("\xff\xfe")}) {
+  for (const std::string& text : {std::string(),
+                                  std::string("{"),
+                                  std::string("[1]"),
+                                  std::string("nonsense\n"),
+                                  deep,
+                                  std::string("{\"a\": 1e999}"),
+                                  std::string("{\"a\": 1, \"a\": 2}"),
+                                  std::string("\xff\xfe")}) {
     CHECK(says(message_of([&] { parse_config(text, "config.json"); }), "config.json"));
   }
 }

@@ -1,8 +1,7 @@
 #include "model/hub_cache.h"
 
-#include <stdlib.h>
-
 #include <doctest/doctest.h>
+#include <stdlib.h>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
@@ -87,7 +86,8 @@ TEST_CASE("a branch file that leads out of the cache is refused") {
 
 TEST_CASE("only org/name is a name of the hub") {
   CHECK(is_hub_name("HuggingFaceTB/SmolLM2-135M-Instruct"));
-  for (const char* bad : {"", "name", "/name", "org/", "a/b/c", "../name", "org/..", "a b/c", "org/$x"}) {
+  for (const char* bad :
+       {"", "name", "/name", "org/", "a/b/c", "../name", "org/..", "a b/c", "org/$x"}) {
     CAPTURE(bad);
     CHECK_FALSE(is_hub_name(bad));
     CHECK(refusal(bad).find("neither a folder") != std::string::npos);

@@ -14,8 +14,16 @@ TEST_CASE("tensors of every dtype and stride come back bit for bit") {
   const auto path = folder / "t.safetensors";
   const at::Tensor base = at::arange(24, at::kFloat).reshape({4, 6}) / 7;
   std::vector<std::pair<std::string, at::Tensor>> tensors;
-  for (const auto dtype : {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kLong, at::kInt,
-                           at::kShort, at::kChar, at::kByte, at::kBool}) {
+  for (const auto dtype : {at::kDouble,
+                           at::kFloat,
+                           at::kHalf,
+                           at::kBFloat16,
+                           at::kLong,
+                           at::kInt,
+                           at::kShort,
+                           at::kChar,
+                           at::kByte,
+                           at::kBool}) {
     tensors.emplace_back(std::string("t_") + at::toString(dtype), base.to(dtype));
   }
   tensors.emplace_back("strided", base.t());

@@ -57,8 +57,8 @@ TEST_CASE("missing, misshapen and unknown tensors are named with their shapes") 
         std::string::npos);
   shapes = good;
   shapes["model.layers.1.self_attn.k_proj.weight"] = {64, 32};
-  CHECK(refusal(config, shapes).find(
-            "model.layers.1.self_attn.k_proj.weight is [64, 32] instead of [32, 64]") !=
+  CHECK(refusal(config, shapes)
+            .find("model.layers.1.self_attn.k_proj.weight is [64, 32] instead of [32, 64]") !=
         std::string::npos);
   shapes = good;
   shapes["model.layers.0.mlp.gate.weight"] = {8, 64};
