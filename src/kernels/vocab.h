@@ -5,25 +5,24 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/allowed_logprob.h"
 #include "kernels/weight.h"
 
 namespace tandem::kernels {
 
-/// max and sum of exp(x / T - max) over a row of logits.
-struct LogSumExp {
-  float max = 0;
-  float sum = 0;
-};
+using tandem::logprob_of;
+using tandem::LogSumExp;
 
 /// The one reduction over the vocabulary that sampler and trainer share.
 ///
-/// Over ids [0, n) in chunks of 1,024: each chunk's maximum, and its sum of exponentials by 16
-/// lanes and a fixed tree; chunks are merged from left to right. `inverse_temperature` multiplies
-/// first.
+/// Over ids [0, n), n >= 1, in chunks of kVocabChunk: each chunk's maximum, and its sum of
+/// exponentials by 16 lanes and a fixed tree; chunks are merged from left to right.
+/// `inverse_temperature` multiplies first.
 LogSumExp reduce_logits(const float* logits, std::int64_t n, float inverse_temperature);
 
-/// log-probability of `logit` under that reduction: logit * inverse_temperature - max - log(sum).
-float logprob_of(float logit, float inverse_temperature, const LogSumExp& total);
+/// out[i] = exp(logits[i] * inverse_temperature - max) for i in [0, n); `out` may be `logits`.
+void exp_shifted(
+    const float* logits, std::int64_t n, float inverse_temperature, float max, float* out);
 
 /// Logits in float32: x [R, H] times weight [V, H] transposed -> [R, V]. The chain is `linear`'s.
 /// No gradient.
@@ -35,12 +34,15 @@ struct RowSupport {
   std::vector<std::int32_t> banned;  // sorted; else all but these
 };
 
+/// Logits that are in memory at a time: 4 MB.
+inline constexpr std::int64_t kVocabBlock = std::int64_t{1} << 20;
+
 /// What is wanted of the rows: one term a (row, target) pair. A row may have several terms.
 struct LogprobTerms {
   at::Tensor row;                   // [T] int64, into the rows of x
   at::Tensor target;                // [T] int32
   std::vector<RowSupport> support;  // empty: all ids for all rows; else one entry a row of x
-  std::int64_t num_ids = 0;         // ids at or above it do not exist for the softmax (padding)
+  std::int64_t num_ids = 0;         // in [1, V]; ids from it on are padding, outside the softmax
   double inverse_temperature = 1;
 };
 
@@ -51,8 +53,12 @@ struct LogprobOutput {
 
 /// Log-probabilities of `terms` given the final hidden rows. x [R, H], weight [V, H].
 ///
-/// Computed over blocks of rows and chunks of the vocabulary; backward recomputes the logits chunk
-/// by chunk, so memory is a few MB. Values are those of reduce_logits and logprob_of on logits(x).
+/// A row's entropy is that of its softmax over its support, at the temperature in use. Values are
+/// those of reduce_logits on logits(x), of reduce_listed where a row's ids are listed, and of
+/// logprob_of. Computed over blocks of rows and chunks of the vocabulary; backward recomputes the
+/// logits, so at most kVocabBlock of them are in memory. Rows without terms cost nothing.
+///
+/// Throws Error for a term out of range and for a target outside its row's support.
 LogprobOutput token_logprobs(const at::Tensor& x, const Weight& weight, const LogprobTerms& terms);
 
 }  // namespace tandem::kernels

@@ -19,9 +19,11 @@ namespace tandem::kernels::TANDEM_ISA {
     HalfPart half;
     memcpy(&half, p + i * kPartLanes, sizeof half);
 #if defined(__AVX512F__)
-    wide.part[i] = reinterpret_cast<IntPart>(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(half)));
+    wide.part[i] =
+        reinterpret_cast<IntPart>(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(half)));
 #elif defined(__AVX2__)
-    wide.part[i] = reinterpret_cast<IntPart>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(half)));
+    wide.part[i] =
+        reinterpret_cast<IntPart>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(half)));
 #else
     wide.part[i] = __builtin_convertvector(half, IntPart);
 #endif
@@ -127,18 +129,23 @@ template <>
   const Quad b4 = fold_to_quad(b);
   const Quad c4 = fold_to_quad(c);
   const Quad d4 = fold_to_quad(d);
-  const Quad ab = __builtin_shufflevector(a4, b4, 0, 1, 4, 5) + __builtin_shufflevector(a4, b4, 2, 3, 6, 7);
-  const Quad cd = __builtin_shufflevector(c4, d4, 0, 1, 4, 5) + __builtin_shufflevector(c4, d4, 2, 3, 6, 7);
+  const Quad ab =
+      __builtin_shufflevector(a4, b4, 0, 1, 4, 5) + __builtin_shufflevector(a4, b4, 2, 3, 6, 7);
+  const Quad cd =
+      __builtin_shufflevector(c4, d4, 0, 1, 4, 5) + __builtin_shufflevector(c4, d4, 2, 3, 6, 7);
   return __builtin_shufflevector(ab, cd, 0, 2, 4, 6) + __builtin_shufflevector(ab, cd, 1, 3, 5, 7);
 }
 
-/// The largest lane; lanes must not be NaN.
+/// The largest lane, by one fixed tree; which one where a lane is NaN is not defined.
 [[gnu::always_inline]] inline float max_lane(Vec v) {
-  float best = lane(v, 0);
-  for (int i = 1; i < kLanes; ++i) {
-    best = lane(v, i) > best ? lane(v, i) : best;
+  float half[kLanes];
+  store(half, v);
+  for (int width = kLanes / 2; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) {
+      half[i] = half[i] > half[i + width] ? half[i] : half[i + width];
+    }
   }
-  return best;
+  return half[0];
 }
 
 }  // namespace tandem::kernels::TANDEM_ISA
