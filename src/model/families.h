@@ -19,6 +19,7 @@ struct Family {
   BiasRule output_bias = BiasRule::kNever;
   bool qk_norm = false;
   WindowRule window = WindowRule::kNever;
+  double default_rope_theta = 10000.0;
   std::int64_t default_head_dim = 0;  // 0: hidden_size / num_heads
   std::int64_t default_max_positions = 0;
   std::int64_t default_window = 0;

@@ -18,9 +18,9 @@ class Tensor;  // the parts that do not need LibTorch build without it
 namespace tandem::model {
 
 struct TensorInfo {
-  std::string name;
-  std::string dtype;  // as the file spells it: "F32", "BF16", ...
-  std::vector<std::int64_t> shape;
+  std::string name = {};
+  std::string dtype = {};  // as the file spells it: "F32", "BF16", ...
+  std::vector<std::int64_t> shape = {};
   std::uint64_t begin = 0;  // bytes from the start of the data section
   std::uint64_t end = 0;
 };
