@@ -194,10 +194,8 @@ at::Tensor add(const at::Tensor& x, const at::Tensor& y) {
   for_row_ranges(x.numel(), 1, [&](std::int64_t first, std::int64_t count) {
     with_storage(x, [&](auto type) {
       using T = decltype(type);
-      const AddArgs<T> args = {pointer<const T>(x) + first,
-                               pointer<const T>(y) + first,
-                               pointer<T>(sum) + first,
-                               count};
+      const AddArgs<T> args = {
+          pointer<const T>(x) + first, pointer<const T>(y) + first, pointer<T>(sum) + first, count};
       if constexpr (std::is_same_v<T, float>) {
         table().elementwise.add_f32(args);
       } else {

@@ -92,8 +92,7 @@ void set_isa(std::string_view name) {
     chosen = *named;
   }
   if (std::find(supported.begin(), supported.end(), chosen) == supported.end()) {
-    fail<MachineError>(
-        "isa: this machine has no {}; choose one of {}", name, names_of(supported));
+    fail<MachineError>("isa: this machine has no {}; choose one of {}", name, names_of(supported));
   }
   choice().isa = chosen;
   choice().table = &table_of(chosen);

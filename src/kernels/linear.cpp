@@ -29,7 +29,8 @@ struct Cut {
     num_blocks = ceil_div(rows, block_rows);
     // About 40 us a task: 10 ps a multiply-add and 200 ps to read a weight. A multiple of 48 holds
     // whole tiles of any width in use.
-    const double cost_ps = static_cast<double>(depth) * (10.0 * static_cast<double>(block_rows) + 200.0);
+    const double cost_ps =
+        static_cast<double>(depth) * (10.0 * static_cast<double>(block_rows) + 200.0);
     range = ceil_div(static_cast<std::int64_t>(40e6 / cost_ps) + 1, 48) * 48;
     num_ranges = ceil_div(outputs, range);
   }

@@ -60,10 +60,9 @@ at::Tensor norm_backward(const at::Tensor& x,
   const std::int64_t width = weight.value.numel();
   const std::int64_t rows = inverse.numel();
   const auto dx = wants_dx ? at::empty_like(x) : at::Tensor();
-  const auto partial =
-      weight.grad.defined()
-          ? at::zeros({ceil_div(rows, task_rows(width)), width}, weight.grad.options())
-          : at::Tensor();
+  const auto partial = weight.grad.defined() ? at::zeros({ceil_div(rows, task_rows(width)), width},
+                                                         weight.grad.options())
+                                             : at::Tensor();
   with_storage(x, [&](auto type) {
     using T = decltype(type);
     const RmsNormBackwardArgs<T> args = {pointer<const T>(x),

@@ -5,11 +5,11 @@
 
 namespace tandem::kernels::TANDEM_ISA {
 
-/// e^x, off by less than one unit in the last place. 0 for -inf, inf for large x, NaN for NaN; small
-/// results are denormal.
+/// e^x, off by less than one unit in the last place. 0 for -inf, inf for large x, NaN for NaN;
+/// small results are denormal.
 ///
-/// x = n ln 2 + r with integer n and |r| <= ln(2) / 2; e^r is 1 + r + r^2 q(r), where q interpolates
-/// (e^r - 1 - r) / r^2 at Chebyshev nodes (relative error 7e-10).
+/// x = n ln 2 + r with integer n and |r| <= ln(2) / 2; e^r is 1 + r + r^2 q(r), where q
+/// interpolates (e^r - 1 - r) / r^2 at Chebyshev nodes (relative error 7e-10).
 [[gnu::always_inline]] inline Vec exp(Vec x) {
   const Vec clamped = max(min(x, splat(89.0f)), splat(-105.0f));  // beyond: inf, 0
   const Vec shifter = splat(0x1.8p23f);                           // rounds to an integer
