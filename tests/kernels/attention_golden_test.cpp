@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/attention.h"
+#include "kernels/attention_cases.h"
 #include "kernels/golden_case.h"
 #include "support/doctest_torch.h"
 
@@ -11,22 +12,11 @@ namespace tandem::kernels {
 namespace {
 
 using test::GoldenCase;
+using test::PathBuilder;
 
 // What these kernels do not do yet: attention that is not causal, learned sinks, and values of
 // another width than keys.
 const std::set<std::string> kLater = {"varlen_mha_full", "varlen_sinks_window", "varlen_mla_dims"};
-
-struct PathBuilder {
-  std::vector<std::int32_t> positions;
-  std::vector<std::int64_t> path_start;
-  std::vector<std::int32_t> key_slots;
-
-  [[nodiscard]] KeyPaths paths() const {
-    return {at::tensor(positions, at::kInt),
-            at::tensor(path_start, at::kLong),
-            at::tensor(key_slots, at::kInt)};
-  }
-};
 
 // Sequence i has lens_k[i] keys, which lie in the slots that `slot` gives for (sequence, position).
 // Its queries are the last lens_q[i] positions.
@@ -36,14 +26,11 @@ KeyPaths sequence_paths(const GoldenCase& golden, Slot slot) {
   const auto lens_k = golden.settings["lens_k"].get<std::vector<std::int32_t>>();
   PathBuilder builder;
   for (std::size_t i = 0; i < lens_q.size(); ++i) {
-    const auto start = static_cast<std::int64_t>(builder.key_slots.size());
+    std::vector<std::int32_t> slots;
     for (std::int32_t j = 0; j < lens_k[i]; ++j) {
-      builder.key_slots.push_back(slot(static_cast<int>(i), j));
+      slots.push_back(slot(static_cast<int>(i), j));
     }
-    for (std::int32_t j = lens_k[i] - lens_q[i]; j < lens_k[i]; ++j) {
-      builder.positions.push_back(j);
-      builder.path_start.push_back(start);
-    }
+    builder.add(slots, lens_k[i] - lens_q[i]);
   }
   return builder.paths();
 }
@@ -69,12 +56,11 @@ KeyPaths tree_paths(const GoldenCase& golden) {
   std::vector<std::vector<std::int32_t>> node_path;
   for (std::size_t node = 0; node < parent.size(); ++node) {
     auto path = parent[node] < 0 ? std::vector<std::int32_t>() : node_path[parent[node]];
+    const auto inherited = static_cast<std::int32_t>(path.size());
     for (std::int32_t i = 0; i < length[node]; ++i) {
-      builder.positions.push_back(static_cast<std::int32_t>(path.size()));
-      builder.path_start.push_back(static_cast<std::int64_t>(builder.key_slots.size()));
       path.push_back(first[node] + i);
     }
-    builder.key_slots.insert(builder.key_slots.end(), path.begin(), path.end());
+    builder.add(path, inherited);
     node_path.push_back(path);
   }
   return builder.paths();
@@ -84,10 +70,6 @@ AttentionOptions options_of(const GoldenCase& golden) {
   return {golden.number("scale"),
           static_cast<std::int64_t>(golden.number("window")),
           golden.number("softcap")};
-}
-
-double relative_l2(const at::Tensor& got, const at::Tensor& want) {
-  return ((got.to(at::kDouble) - want).norm() / want.to(at::kDouble).norm()).item<double>();
 }
 
 double largest_difference(const at::Tensor& got, const at::Tensor& want) {
@@ -117,9 +99,9 @@ void check_case(const GoldenCase& golden) {
   const auto out = attention(q, k, v, paths, options_of(golden));
   CHECK(largest_difference(out, golden["out"]) < 5e-6);
   out.backward(golden["dout"]);
-  CHECK(relative_l2(q.grad(), golden["dq"]) < 2e-5);
-  CHECK(relative_l2(k.grad(), golden["dk"]) < 2e-5);
-  CHECK(relative_l2(v.grad(), golden["dv"]) < 2e-5);
+  CHECK(test::relative_l2(q.grad(), golden["dq"]) < 2e-5);
+  CHECK(test::relative_l2(k.grad(), golden["dk"]) < 2e-5);
+  CHECK(test::relative_l2(v.grad(), golden["dv"]) < 2e-5);
 }
 
 TEST_CASE("every golden case of causal attention holds, with its gradients") {
