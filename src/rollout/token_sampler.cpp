@@ -1,0 +1,265 @@
+#include "rollout/token_sampler.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+
+namespace tandem::rollout {
+namespace {
+
+// Probabilities come from fp32 logits: a sum this close to top_p has reached it.
+constexpr double kReached = 1e-6;
+
+double weight(const Candidate& candidate, float max, const SamplingParams& params) {
+  return std::exp((static_cast<double>(candidate.logit) - max) / params.temperature);
+}
+
+double sum_of(std::span<const float> weights) {
+  std::array<double, 4> sums{};
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    sums[i % 4] += weights[i];
+  }
+  return (sums[0] + sums[2]) + (sums[1] + sums[3]);
+}
+
+// Index of the weight at which the running sum passes `target`. Where rounding keeps the sum below
+// it, the last one that has a weight is meant.
+template <class Weights>
+std::int64_t draw_in(const Weights& weights, double target) {
+  double sum = 0;
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    sum += weights[i];
+    if (weights[i] > 0) {
+      last = static_cast<std::int64_t>(i);
+    }
+    if (target < sum) {
+      break;
+    }
+  }
+  return last;
+}
+
+bool by_id(const Candidate& a, const Candidate& b) {
+  return a.id < b.id;
+}
+
+}  // namespace
+
+TokenSampler::TokenSampler(std::int64_t num_ids, VocabMath math) : num_ids_(num_ids), math_(math) {
+  TANDEM_CHECK(num_ids > 0, "the sampler's vocabulary has {} ids", num_ids);
+}
+
+SampledToken TokenSampler::sample(const float* logits, const SamplingInput& input) {
+  const SamplingParams& params = *input.params;
+  const Row row(logits, static_cast<std::size_t>(num_ids_));
+  SampledToken token;
+  token.allowed.banned = banned_ids(input);
+  const Row masked = with_banned(row, token.allowed.banned);
+  const Row shifted = with_penalty(masked, input);
+  const auto likeliest = std::ranges::max_element(shifted);  // the first of equals
+  if (!usable(row) || *likeliest <= kBannedLogit) {
+    token.allowed = {};
+    token.finite = false;
+    return token;
+  }
+  if (params.greedy()) {
+    token.id = static_cast<TokenId>(likeliest - shifted.begin());
+  } else if (restricts(params)) {
+    keep(shifted, params);
+    token.id = draw_kept(params, random_uniform(input.key));
+    token.allowed.banned.clear();
+    for (const Candidate& candidate : kept_) {
+      token.allowed.ids.push_back(candidate.id);
+    }
+  } else {
+    token.id = draw_any(shifted, params, random_uniform(input.key));
+  }
+  report(masked, params, token);
+  return token;
+}
+
+bool TokenSampler::usable(Row logits) const {
+  bool usable = true;
+  for (const float logit : logits) {
+    usable &= logit <= std::numeric_limits<float>::max();  // false for NaN and +inf
+  }
+  return usable;
+}
+
+std::vector<TokenId> TokenSampler::banned_ids(const SamplingInput& input) const {
+  std::vector<TokenId> banned;
+  if (input.params->ignore_eos || input.num_generated >= input.params->min_new_tokens) {
+    return banned;
+  }
+  for (const TokenId id : input.params->stop_ids) {
+    if (id >= 0 && id < num_ids_) {
+      banned.push_back(id);
+    }
+  }
+  std::ranges::sort(banned);
+  banned.erase(std::unique(banned.begin(), banned.end()), banned.end());
+  return banned;
+}
+
+TokenSampler::Row TokenSampler::with_banned(Row logits, std::span<const TokenId> banned) {
+  if (banned.empty()) {
+    return logits;
+  }
+  masked_.assign(logits.begin(), logits.end());
+  for (const TokenId id : banned) {
+    masked_[id] = kBannedLogit;
+  }
+  return masked_;
+}
+
+// Source: Keskar et al., "CTRL", arXiv:1909.05858, section 4.1, with the usual rule for negative
+// logits, which multiplies them, so that a penalty above 1 always lowers the probability.
+TokenSampler::Row TokenSampler::with_penalty(Row logits, const SamplingInput& input) {
+  const auto penalty = static_cast<float>(input.params->repetition_penalty);
+  if (penalty == 1.0F) {
+    return logits;
+  }
+  penalised_.assign(logits.begin(), logits.end());
+  seen_.assign(logits.size(), 0);
+  for (const TokenId id : input.context) {
+    if (id < 0 || id >= num_ids_ || seen_[id] != 0 || logits[id] <= kBannedLogit) {
+      continue;
+    }
+    seen_[id] = 1;
+    penalised_[id] = logits[id] > 0 ? logits[id] / penalty : logits[id] * penalty;
+  }
+  return penalised_;
+}
+
+bool TokenSampler::restricts(const SamplingParams& params) const {
+  return (params.top_k > 0 && params.top_k < num_ids_) || params.top_p < 1 || params.min_p > 0;
+}
+
+// Each filter keeps a head of the order (logit descending, id ascending), so that it is enough to
+// look at more and more of that head until the cut falls inside.
+void TokenSampler::keep(Row logits, const SamplingParams& params) {
+  const bool has_top_k = params.top_k > 0 && params.top_k < num_ids_;
+  if (has_top_k) {
+    top_candidates(logits, params.top_k, kept_);
+    double total = 0;
+    for (const Candidate& candidate : kept_) {
+      total += weight(candidate, kept_.front().logit, params);
+    }
+    kept_.resize(cut(params, total));
+  } else {
+    const double total = params.top_p < 1 ? total_weight(logits, params) : 0;
+    for (const std::int64_t count :
+         {std::int64_t{64}, std::int64_t{512}, AllowedSet::kMaxListed + 1}) {
+      top_candidates(logits, count, kept_);
+      const std::size_t num_kept = cut(params, total);
+      if (num_kept < static_cast<std::size_t>(count)) {
+        kept_.resize(num_kept);
+        break;
+      }
+    }
+  }
+  if (static_cast<std::int64_t>(kept_.size()) > AllowedSet::kMaxListed) {
+    fail<UserError>("{} keeps more than {} ids: lower top_p, raise min_p, or set top_k",
+                    params.top_p < 1 ? fmt::format("top_p = {}", params.top_p)
+                                     : fmt::format("min_p = {}", params.min_p),
+                    AllowedSet::kMaxListed);
+  }
+  std::ranges::sort(kept_, by_id);
+}
+
+double TokenSampler::total_weight(Row logits, const SamplingParams& params) const {
+  const LogSumExp over =
+      math_.reduce(logits.data(), num_ids_, inverse_temperature(params.temperature));
+  return over.sum;
+}
+
+// How many of kept_, which is in the order of the filters, top-p and min-p leave; at least one.
+std::size_t TokenSampler::cut(const SamplingParams& params, double total) const {
+  const double target = (params.top_p - kReached) * total;
+  std::size_t num_kept = 0;
+  double sum = 0;
+  for (const Candidate& candidate : kept_) {
+    const double w = weight(candidate, kept_.front().logit, params);
+    const bool reached = params.top_p < 1 && sum >= target;
+    if (num_kept > 0 && (reached || w < params.min_p)) {
+      break;
+    }
+    sum += w;
+    ++num_kept;
+  }
+  return num_kept;
+}
+
+TokenId TokenSampler::draw_kept(const SamplingParams& params, double uniform) {
+  const float max = std::ranges::max_element(kept_, {}, &Candidate::logit)->logit;
+  kept_weights_.clear();
+  double total = 0;
+  for (const Candidate& candidate : kept_) {
+    kept_weights_.push_back(weight(candidate, max, params));
+    total += kept_weights_.back();
+  }
+  return kept_[draw_in(kept_weights_, uniform * total)].id;
+}
+
+TokenId TokenSampler::draw_any(Row logits, const SamplingParams& params, double uniform) {
+  const float factor = inverse_temperature(params.temperature);
+  const LogSumExp over = math_.reduce(logits.data(), num_ids_, factor);
+  weights_.resize(logits.size());
+  math_.exp_shifted(logits.data(), num_ids_, factor, over.max, weights_.data());
+  chunk_sums_.clear();
+  double total = 0;
+  for (std::int64_t begin = 0; begin < num_ids_; begin += kVocabChunk) {
+    chunk_sums_.push_back(sum_of(chunk_at(begin)));
+    total += chunk_sums_.back();
+  }
+  double left = uniform * total;
+  std::size_t chunk = 0;
+  while (chunk + 1 < chunk_sums_.size() && left >= chunk_sums_[chunk]) {
+    left -= chunk_sums_[chunk];
+    ++chunk;
+  }
+  while (chunk_sums_[chunk] == 0) {
+    --chunk;  // rounding went past the last chunk that has a probability
+  }
+  const std::int64_t begin = static_cast<std::int64_t>(chunk) * kVocabChunk;
+  return static_cast<TokenId>(begin + draw_in(chunk_at(begin), left));
+}
+
+TokenSampler::Row TokenSampler::chunk_at(std::int64_t begin) const {
+  return Row(weights_).subspan(begin, std::min(kVocabChunk, num_ids_ - begin));
+}
+
+void TokenSampler::report(Row logits, const SamplingParams& params, SampledToken& token) {
+  const float factor = inverse_temperature(params.temperature);
+  const bool listed = !token.allowed.ids.empty();
+  LogSumExp over;
+  if (listed) {
+    weights_.clear();
+    for (const TokenId id : token.allowed.ids) {
+      weights_.push_back(logits[id]);
+    }
+    over = reduce_listed(weights_, factor);
+  } else {
+    over = math_.reduce(logits.data(), num_ids_, factor);
+  }
+  token.logprob = logprob_of(logits[token.id], factor, over);
+  if (params.num_top_logprobs == 0) {
+    return;
+  }
+  top_candidates(listed ? Row(weights_) : logits, params.num_top_logprobs, top_);
+  bool has_token = false;
+  for (const Candidate& candidate : top_) {
+    const TokenId id = listed ? token.allowed.ids[candidate.id] : candidate.id;
+    token.top.emplace_back(id, logprob_of(candidate.logit, factor, over));
+    has_token |= id == token.id;
+  }
+  if (!has_token) {
+    token.top.emplace_back(token.id, token.logprob);
+  }
+}
+
+}  // namespace tandem::rollout

@@ -1,0 +1,76 @@
+// One row of logits to one token, its log-probability and the set it was drawn from.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/counter_rng.h"
+#include "protocol/trajectory.h"
+#include "rollout/sampling_params.h"
+#include "rollout/top_candidates.h"
+#include "rollout/vocab_math.h"
+
+namespace tandem::rollout {
+
+/// What a draw depends on besides the logits.
+struct SamplingInput {
+  const SamplingParams* params = nullptr;  // not owned
+  std::span<const TokenId> context = {};   // prompt and output so far, for the repetition penalty
+  std::int64_t num_generated = 0;          // tokens of this request drawn before
+  RandomKey key = {};                      // names the one random number that is used
+};
+
+struct SampledToken {
+  TokenId id = -1;
+  float logprob = 0;   // over `allowed` at the sampling temperature, before the penalty
+  AllowedSet allowed;  // what padding, minimum length, top-k, top-p and min-p left
+  std::vector<std::pair<TokenId, float>> top;  // likeliest ids of `allowed`; `id` is one of them
+  bool finite = true;  // false: the row has a NaN, +inf or only -inf, and no token was drawn
+};
+
+/// Draws tokens. Order: padding and minimum length, repetition penalty, temperature, top-k, top-p
+/// (on what top-k left, renormalised), min-p, one uniform number through the inverse distribution
+/// function over the kept ids in id order.
+///
+/// The same input gives the same token whatever else is in the batch. Not thread safe, because it
+/// keeps its buffers: one a thread.
+class TokenSampler {
+ public:
+  /// `num_ids`: size of the tokenizer. Logits behind it are padding, never read, never drawn.
+  explicit TokenSampler(std::int64_t num_ids, VocabMath math = portable_vocab_math());
+
+  /// `logits`: one row, fp32, at least num_ids of them. Throws tandem::UserError that names the
+  /// setting when top_p or min_p leaves more ids than a token can carry.
+  [[nodiscard]] SampledToken sample(const float* logits, const SamplingInput& input);
+
+ private:
+  using Row = std::span<const float>;
+
+  [[nodiscard]] bool usable(Row logits) const;
+  [[nodiscard]] std::vector<TokenId> banned_ids(const SamplingInput& input) const;
+  Row with_banned(Row logits, std::span<const TokenId> banned);
+  Row with_penalty(Row logits, const SamplingInput& input);
+  [[nodiscard]] bool restricts(const SamplingParams& params) const;
+  void keep(Row logits, const SamplingParams& params);
+  [[nodiscard]] double total_weight(Row logits, const SamplingParams& params) const;
+  [[nodiscard]] std::size_t cut(const SamplingParams& params, double total) const;
+  [[nodiscard]] TokenId draw_kept(const SamplingParams& params, double uniform);
+  [[nodiscard]] TokenId draw_any(Row logits, const SamplingParams& params, double uniform);
+  [[nodiscard]] Row chunk_at(std::int64_t begin) const;
+  void report(Row logits, const SamplingParams& params, SampledToken& token);
+
+  std::int64_t num_ids_;
+  VocabMath math_;
+  std::vector<float> masked_;       // the row with banned ids
+  std::vector<float> penalised_;    // the row after the penalty
+  std::vector<float> weights_;      // exp of the row
+  std::vector<std::uint8_t> seen_;  // per id: the penalty was applied
+  std::vector<Candidate> kept_;     // after top-k, top-p and min-p
+  std::vector<double> chunk_sums_;  // of weights_
+  std::vector<double> kept_weights_;
+  std::vector<Candidate> top_;  // for the report
+};
+
+}  // namespace tandem::rollout

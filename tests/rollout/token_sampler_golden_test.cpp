@@ -1,0 +1,97 @@
+// The single-step cases of llama.cpp's sampler tests:
+// tests/golden/sampling/llama_cpp_sampling.json.
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "rollout/token_sampler.h"
+
+namespace tandem::rollout {
+namespace {
+
+// The settings of a case, or nothing where it is about a sampler or a value that we do not have.
+std::optional<SamplingParams> params_of(const nlohmann::json& test) {
+  SamplingParams params;
+  const std::string sampler = test["sampler"];
+  if (sampler == "temp") {
+    params.temperature = test["temp"];
+  } else if (sampler == "top_k") {
+    params.top_k = test["k"];
+  } else if (sampler == "top_p") {
+    params.top_p = test["p"];
+  } else if (sampler == "min_p" && test["p"] <= 1.0) {
+    params.min_p = test["p"];
+  } else if (sampler == "penalties" && test["frequency"] == 0.0 && test["presence"] == 0.0) {
+    params.repetition_penalty = test["repeat"];
+  } else {
+    return std::nullopt;
+  }
+  return params;
+}
+
+// Probabilities of the draw, measured on a grid of uniform numbers that the sampler cannot tell
+// from its own: the share of keys that give each id.
+std::vector<double> measure(const std::vector<float>& logits,
+                            const SamplingParams& params,
+                            const std::vector<TokenId>& context) {
+  constexpr int kDraws = 40000;
+  TokenSampler sampler(static_cast<std::int64_t>(logits.size()));
+  std::map<TokenId, double> shares;
+  for (std::uint32_t i = 0; i < kDraws; ++i) {
+    const SampledToken token = sampler.sample(
+        logits.data(), {.params = &params, .context = context, .key = {.position = i}});
+    shares[token.id] += 1.0 / kDraws;
+  }
+  std::vector<double> sorted;
+  for (const auto& [id, share] : shares) {
+    sorted.push_back(share);
+  }
+  std::ranges::sort(sorted, std::greater<>());
+  return sorted;
+}
+
+std::vector<double> possible(const nlohmann::json& expected) {
+  std::vector<double> sorted;
+  for (const double p : expected) {
+    if (p > 0) {
+      sorted.push_back(p);
+    }
+  }
+  std::ranges::sort(sorted, std::greater<>());
+  return sorted;
+}
+
+TEST_CASE(
+    "temperature, top-k, top-p, min-p and repetition penalty keep and weigh as llama.cpp's do") {
+  std::ifstream stream("tests/golden/sampling/llama_cpp_sampling.json");
+  const auto golden = nlohmann::json::parse(stream);
+  int num_run = 0;
+  for (const auto& test : golden["cases"]) {
+    const auto params = params_of(test);
+    if (!params) {
+      continue;
+    }
+    ++num_run;
+    CAPTURE(test.dump());
+    std::vector<float> logits;
+    for (const double p : test["probs"]) {
+      logits.push_back(static_cast<float>(std::log(p)));
+    }
+    const auto context = test.value("last_tokens", std::vector<TokenId>{});
+    const auto got = measure(logits, *params, context);
+    const auto want = possible(test["expected"]);
+    REQUIRE(got.size() == want.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      CHECK(std::abs(got[i] - want[i]) < 0.01);  // four standard deviations of the measurement
+    }
+  }
+  MESSAGE("ran " << num_run << " of " << golden["cases"].size() << " cases");
+  CHECK(num_run == 21);
+}
+
+}  // namespace
+}  // namespace tandem::rollout
