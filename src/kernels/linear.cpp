@@ -105,7 +105,8 @@ std::vector<at::Tensor> linear_backward(const at::Tensor& x,
                                         const Weight& weight,
                                         const Weight& bias,
                                         bool wants_dx,
-                                        const at::Tensor& dy) {
+                                        const at::Tensor& grad) {
+  const auto dy = grad.contiguous();  // that of a sum is one element, expanded
   if (weight.grad.defined()) {
     add_weight_gradient(dy, x, weight.grad);
   }

@@ -20,9 +20,14 @@ std::int64_t even_block(std::int64_t size, std::int64_t limit, std::int64_t unit
 
 template <class A, class B>
 void run(const ProductArgs<A, B>& whole, void (*kernel)(const ProductArgs<A, B>&)) {
-  const std::int64_t block_rows = even_block(whole.rows, kProductBlockRows, kProductTileRows);
-  const std::int64_t block_cols = even_block(whole.cols, kProductBlockCols, 64);
+  const std::int64_t block_cols = even_block(whole.cols, kProductBlockCols, kProductPanelCols);
   const std::int64_t num_col_blocks = ceil_div(whole.cols, block_cols);
+  // A few tasks a thread, but no thinner than pays for copying the factors.
+  const std::int64_t wanted = ceil_div(3 * compute_pool().num_threads(), num_col_blocks);
+  const std::int64_t limit =
+      std::clamp(ceil_div(whole.rows, wanted), 4 * kProductTileRows, kProductBlockRows);
+  const std::int64_t block_rows = even_block(
+      whole.rows, ceil_div(limit, kProductTileRows) * kProductTileRows, kProductTileRows);
   const std::int64_t num_tasks = ceil_div(whole.rows, block_rows) * num_col_blocks;
   compute_pool().parallel_for(num_tasks, [&](std::int64_t task) {
     const std::int64_t row = task / num_col_blocks * block_rows;

@@ -1,5 +1,6 @@
 #include "kernels/isa.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -47,13 +48,14 @@ TEST_CASE("exp is off by less than one unit in the last place") {
   const auto x = many_floats();
   const auto y = exps_of(x, supported_isas().front());
   double worst = 0;
+  bool specials = true;  // NaN for NaN, infinity where e^x is beyond the floats
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double exact = std::exp(static_cast<double>(x[i]));
     if (std::isnan(x[i])) {
-      REQUIRE(std::isnan(y[i]));
+      specials = specials && std::isnan(y[i]);
     } else if (exact > std::numeric_limits<float>::max()) {
-      // The rounding to infinity may begin one unit early.
-      REQUIRE(y[i] >= std::numeric_limits<float>::max());
+      // The largest float itself may be one unit off.
+      specials = specials && y[i] >= std::numeric_limits<float>::max();
     } else {
       const auto rounded = static_cast<float>(exact);
       const double unit =
@@ -64,6 +66,7 @@ TEST_CASE("exp is off by less than one unit in the last place") {
   }
   MESSAGE("worst error " << worst << " units");
   CHECK(worst < 1.0);
+  CHECK(specials);
   const float inf = std::numeric_limits<float>::infinity();
   CHECK(exps_of({0.0f, -0.0f, -inf, inf, 1000.0f, -1000.0f}, Isa::kPortable) ==
         std::vector<float>{1, 1, 0, inf, inf, 0});

@@ -1,16 +1,239 @@
 #include "kernels/linear.h"
 
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/grad_mode.h>
+
+#include "base/error.h"
+#include "base/thread_pool.h"
+#include "kernels/isa.h"
+#include "kernels/product.h"
 #include "support/doctest_torch.h"
 
 namespace tandem::kernels {
 namespace {
 
-TEST_CASE("linear agrees with float64") {
-  const auto x = at::randn({5, 72});
-  const auto w = at::randn({7, 72});
-  const auto y = linear(x, {w, {}});
-  CHECK(test::close(
-      y.to(at::kDouble), at::matmul(x.to(at::kDouble), w.to(at::kDouble).t()), 1e-5, 1e-5));
+using test::close;
+using test::same_bits;
+
+// Inputs that a sum over lanes does not divide, slices that it does not, outputs that no tile does.
+struct Shape {
+  std::int64_t rows;
+  std::int64_t inputs;
+  std::int64_t outputs;
+  std::int64_t slices;
+};
+const std::vector<Shape> kShapes = {{1, 24, 5, 1},
+                                    {2, 72, 7, 1},
+                                    {3, 172, 64, 4},
+                                    {5, 16, 1, 1},
+                                    {13, 1, 9, 1},
+                                    {70, 192, 50, 8},
+                                    {200, 64, 97, 1},
+                                    {97, 288, 1100, 3}};
+
+at::Tensor random(at::IntArrayRef sizes, at::ScalarType type = at::kFloat) {
+  return at::randn(sizes).to(type);
+}
+
+// The chain of linear.h, spelt out for one output.
+float chain(const float* x, const float* w, std::int64_t inputs, std::int64_t slices) {
+  float total = 0;
+  const std::int64_t width = inputs / slices;
+  for (std::int64_t s = 0; s < slices; ++s) {
+    float lanes[16] = {};
+    for (std::int64_t k = 0; k < width; ++k) {
+      lanes[k % 16] = std::fma(x[s * width + k], w[s * width + k], lanes[k % 16]);
+    }
+    for (int half = 8; half >= 1; half /= 2) {
+      for (int i = 0; i < half; ++i) {
+        lanes[i] += lanes[i + half];
+      }
+    }
+    total = s == 0 ? lanes[0] : total + lanes[0];
+  }
+  return total;
+}
+
+TEST_CASE("each output is the chain of the contract, bit for bit") {
+  at::manual_seed(1);
+  for (const auto& s : kShapes) {
+    const auto x = random({s.rows, s.inputs});
+    const auto w = random({s.outputs, s.inputs});
+    auto want = at::empty({s.rows, s.outputs});
+    for (std::int64_t r = 0; r < s.rows; ++r) {
+      for (std::int64_t n = 0; n < s.outputs; ++n) {
+        want.mutable_data_ptr<float>()[r * s.outputs + n] =
+            chain(x.const_data_ptr<float>() + r * s.inputs,
+                  w.const_data_ptr<float>() + n * s.inputs,
+                  s.inputs,
+                  s.slices);
+      }
+    }
+    CAPTURE(s.inputs);
+    CHECK(same_bits(linear(x, {w, {}}, {}, s.slices), want));
+  }
+}
+
+TEST_CASE("linear agrees with float64, with a bias and in bfloat16") {
+  at::manual_seed(2);
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    for (const auto& s : kShapes) {
+      const auto x = random({s.rows, s.inputs}, type);
+      const auto w = random({s.outputs, s.inputs}, type);
+      const auto b = random({s.outputs}, type);
+      const auto want = at::addmm(b.to(at::kDouble), x.to(at::kDouble), w.to(at::kDouble).t());
+      const auto got = linear(x, {w, {}}, {b, {}}, s.slices);
+      CHECK((got.scalar_type() == type));
+      const double tolerance = type == at::kFloat ? 1e-5 : 8e-3;
+      CHECK(close(got.to(at::kDouble), want, tolerance, 10 * tolerance));
+    }
+  }
+}
+
+TEST_CASE("bfloat16 is the float32 result, rounded") {
+  at::manual_seed(3);
+  for (const auto& s : kShapes) {
+    const auto x = random({s.rows, s.inputs}, at::kBFloat16);
+    const auto w = random({s.outputs, s.inputs}, at::kBFloat16);
+    const auto wide = linear(x.to(at::kFloat), {w.to(at::kFloat), {}}, {}, s.slices);
+    CHECK(same_bits(linear(x, {w, {}}, {}, s.slices), wide.to(at::kBFloat16)));
+    const auto into = at::empty_like(wide);
+    linear_into(x, w, {}, s.slices, into);
+    CHECK(same_bits(into, wide));
+  }
+}
+
+TEST_CASE("a row has the same bits among any rows and in any place") {
+  at::manual_seed(4);
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const auto x = random({70, 172}, type);
+    const Weight w{random({77, 172}, type), {}};
+    const auto all = linear(x, w, {}, 4);
+    for (std::int64_t rows = 1; rows <= 70; ++rows) {
+      const auto first = 70 - rows;
+      CHECK(same_bits(linear(x.slice(0, first, 70), w, {}, 4), all.slice(0, first, 70)));
+    }
+    const auto order = at::randperm(70);
+    CHECK(same_bits(linear(x.index_select(0, order), w, {}, 4), all.index_select(0, order)));
+    // Rows of a wider matrix, read and written in place.
+    const auto wide = at::cat({x, x}, 1);
+    CHECK(same_bits(linear(wide.slice(1, 172, 344), w, {}, 4), all));
+  }
+}
+
+TEST_CASE("threads and instruction sets change no bit, forward or backward") {
+  at::manual_seed(5);
+  const auto x = random({150, 200});
+  const auto w = random({301, 200});
+  const auto dy = random({150, 301});
+  std::vector<std::vector<at::Tensor>> results;
+  for (const Isa which : supported_isas()) {
+    set_isa(name_of(which));
+    for (const int threads : {1, 2, 4}) {
+      set_compute_threads(threads);
+      const auto dx = at::ones_like(x);
+      const auto dw = at::ones_like(w);
+      add_input_gradient(dy, w, dx);
+      add_weight_gradient(dy, x, dw);
+      const auto narrow = linear(x.to(at::kBFloat16), {w.to(at::kBFloat16), {}}, {}, 2);
+      results.push_back({linear(x, {w, {}}, {}, 2), narrow, dx, dw});
+    }
+  }
+  set_isa("auto");
+  set_compute_threads(1);
+  for (const auto& result : results) {
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      CAPTURE(i);
+      CHECK(same_bits(result[i], results[0][i]));
+    }
+  }
+}
+
+// Gradients of sum(y * dy) by LibTorch in float64.
+struct Gradients {
+  at::Tensor x, weight, bias;
+};
+
+Gradients reference(const at::Tensor& x, const at::Tensor& w, const at::Tensor& dy) {
+  const auto d = dy.to(at::kDouble);
+  return {d.matmul(w.to(at::kDouble)), d.t().matmul(x.to(at::kDouble)), d.sum(0)};
+}
+
+TEST_CASE("gradients agree with float64 and add up in place") {
+  at::manual_seed(6);
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    for (const auto& s : kShapes) {
+      const auto x = random({s.rows, s.inputs}, type).requires_grad_();
+      const Weight w{random({s.outputs, s.inputs}, type), at::ones({s.outputs, s.inputs})};
+      const Weight b{random({s.outputs}, type), at::ones({s.outputs})};
+      const auto dy = random({s.rows, s.outputs}, type);
+      linear(x, w, b, s.slices).backward(dy);
+      const auto want = reference(x.detach(), w.value, dy);
+      const double tolerance = type == at::kFloat ? 1e-5 : 8e-3;
+      CHECK(close(x.grad().to(at::kDouble), want.x, tolerance, 10 * tolerance));
+      CHECK(close(w.grad.to(at::kDouble), want.weight + 1, 1e-5, 1e-4));
+      CHECK(close(b.grad.to(at::kDouble), want.bias + 1, 1e-5, 1e-4));
+    }
+  }
+}
+
+TEST_CASE("gradients agree with finite differences") {
+  at::manual_seed(7);
+  const auto x = random({3, 24}).requires_grad_();
+  const Weight w{random({5, 24}), at::zeros({5, 24})};
+  const auto dy = random({3, 5});
+  linear(x, w).backward(dy);
+  const auto loss = [&](const at::Tensor& inputs, const at::Tensor& weight) {
+    return (linear(inputs, {weight, {}}).to(at::kDouble) * dy).sum().item<double>();
+  };
+  // The function is linear in each argument: a large step has no error but that of rounding.
+  for (const auto& [row, col] : std::vector<std::pair<int, int>>{{0, 0}, {2, 17}, {1, 23}}) {
+    auto step = at::zeros({5, 24});
+    step[row][col] = 0.5;
+    const double dw = loss(x.detach(), w.value + step) - loss(x.detach(), w.value - step);
+    CHECK(w.grad[row][col].item<double>() == doctest::Approx(dw).epsilon(1e-4));
+    const auto step_x = step.slice(0, 0, 3);
+    const double dx = loss(x.detach() + step_x, w.value) - loss(x.detach() - step_x, w.value);
+    CHECK(x.grad()[row][col].item<double>() == doctest::Approx(dx).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("gradients are recorded only where something wants one") {
+  const auto x = random({2, 16});
+  const auto value = random({3, 16});
+  CHECK_FALSE(linear(x, {value, {}}).requires_grad());
+  const Weight trained{value, at::zeros({3, 16})};
+  const auto y = linear(x, trained);
+  CHECK(y.requires_grad());  // the weight alone wants one
+  y.sum().backward();
+  CHECK(trained.grad.abs().sum().item<float>() > 0);
+  const at::NoGradGuard off;
+  CHECK_FALSE(linear(x, trained).requires_grad());
+}
+
+TEST_CASE("a gradient that a layer above passes down crosses frozen weights") {
+  at::manual_seed(8);
+  const Weight first{random({8, 16}), at::zeros({8, 16})};
+  const Weight frozen{random({4, 8}), {}};
+  const auto x = random({6, 16});
+  const auto dy = random({6, 4});
+  linear(linear(x, first), frozen).backward(dy);
+  CHECK(close(first.grad, dy.matmul(frozen.value).t().matmul(x), 1e-4, 1e-4));
+}
+
+TEST_CASE("wrong shapes, types and slices are refused by name") {
+  const auto x = random({2, 24});
+  CHECK_THROWS_WITH(linear(x, {random({3, 25}), {}}),
+                    "linear: weight has 2 dimensions and 25 inputs for x of 24");
+  CHECK_THROWS_WITH(linear(x, {random({3, 24}), {}}, {}, 5),
+                    "linear: 24 inputs cannot be cut into 5 slices");
+  CHECK_THROWS_AS(linear(x, {random({3, 24}, at::kBFloat16), {}}), Error);
+  CHECK_THROWS_AS(linear(x, {random({3, 24}), {}}, {random({4}), {}}), Error);
+  CHECK_THROWS_AS(linear(x.t(), {random({3, 2}), {}}), Error);
+  CHECK(linear(x.slice(0, 0, 0), {random({3, 24}), {}}).size(0) == 0);
 }
 
 }  // namespace

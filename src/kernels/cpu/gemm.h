@@ -44,15 +44,19 @@ constexpr int64_t kLinearBlockRows = 96;       // rows of x that stay in the sec
 constexpr int64_t kLinearMaxTileOutputs = 16;  // outputs of the widest tile
 
 constexpr int64_t linear_scratch_size(int64_t depth) {
-  return kLinearMaxTileOutputs * depth + kLinearBlockRows * kLinearMaxTileOutputs + 64;
+  return (kLinearBlockRows + kLinearMaxTileOutputs) * depth +
+         kLinearBlockRows * kLinearMaxTileOutputs + 64;
 }
 
+// Blocks of a product: what one call takes at most in rows and columns, and the depth that it
+// copies at a time. The copy of b's block stays in the second-level cache.
 constexpr int64_t kProductTileRows = 6;
-constexpr int64_t kProductBlockRows = 96;    // block sizes: b's block in the second-level cache,
-constexpr int64_t kProductBlockDepth = 192;  // a's in the first
-constexpr int64_t kProductBlockCols = 512;
+constexpr int64_t kProductPanelCols = 64;
+constexpr int64_t kProductBlockRows = 96;
+constexpr int64_t kProductBlockDepth = 192;
+constexpr int64_t kProductBlockCols = 640;
 constexpr int64_t kProductScratchSize =
-    kProductBlockDepth * (kProductBlockRows + kProductBlockCols) + 64;
+    kProductBlockDepth * (kProductBlockRows + kProductBlockCols);
 
 struct GemmTable {
   void (*linear_f32)(const LinearArgs<float, float>&);

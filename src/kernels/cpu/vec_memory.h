@@ -5,30 +5,35 @@
 
 namespace tandem::kernels::TANDEM_ISA {
 
-[[gnu::always_inline]] inline Vec load(const float* p) {
-  Vec v;
-  for (int i = 0; i < kParts; ++i) {
-    memcpy(&v.part[i], p + i * kPartLanes, sizeof(Part));
-  }
-  return v;
+/// One part, kPartLanes elements.
+[[gnu::always_inline]] inline Part load_part(const float* p) {
+  Part part;
+  memcpy(&part, p, sizeof part);
+  return part;
 }
 
-[[gnu::always_inline]] inline Vec load(const Bf16* p) {
-  IntVec wide;
-  for (int i = 0; i < kParts; ++i) {
-    HalfPart half;
-    memcpy(&half, p + i * kPartLanes, sizeof half);
+[[gnu::always_inline]] inline Part load_part(const Bf16* p) {
+  HalfPart half;
+  memcpy(&half, p, sizeof half);
 #if defined(__AVX512F__)
-    wide.part[i] =
-        reinterpret_cast<IntPart>(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(half)));
+  const auto wide =
+      reinterpret_cast<IntPart>(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(half)));
 #elif defined(__AVX2__)
-    wide.part[i] =
-        reinterpret_cast<IntPart>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(half)));
+  const auto wide =
+      reinterpret_cast<IntPart>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(half)));
 #else
-    wide.part[i] = __builtin_convertvector(half, IntPart);
+  const IntPart wide = __builtin_convertvector(half, IntPart);
 #endif
+  return reinterpret_cast<Part>(wide << 16);
+}
+
+template <class T>
+[[gnu::always_inline]] inline Vec load(const T* p) {
+  Vec v;
+  for (int i = 0; i < kParts; ++i) {
+    v.part[i] = load_part(p + i * kPartLanes);
   }
-  return bits_to_float(shift_left(wide, 16));
+  return v;
 }
 
 [[gnu::always_inline]] inline void store(float* p, Vec v) {
@@ -136,16 +141,13 @@ template <>
   return __builtin_shufflevector(ab, cd, 0, 2, 4, 6) + __builtin_shufflevector(ab, cd, 1, 3, 5, 7);
 }
 
-/// The largest lane, by one fixed tree; which one where a lane is NaN is not defined.
+/// The largest lane; lanes must not be NaN.
 [[gnu::always_inline]] inline float max_lane(Vec v) {
-  float half[kLanes];
-  store(half, v);
-  for (int width = kLanes / 2; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) {
-      half[i] = half[i] > half[i + width] ? half[i] : half[i + width];
-    }
+  float best = lane(v, 0);
+  for (int i = 1; i < kLanes; ++i) {
+    best = lane(v, i) > best ? lane(v, i) : best;
   }
-  return half[0];
+  return best;
 }
 
 }  // namespace tandem::kernels::TANDEM_ISA
