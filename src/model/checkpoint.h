@@ -1,6 +1,7 @@
 // A model on disk, whatever its form: Hugging Face folder, GGUF file, or a name in the cache.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "model/config.h"
+#include "text/tokenizer.h"
 
 namespace tandem::model {
 
@@ -25,6 +27,10 @@ class TensorSource {
   [[nodiscard]] virtual std::string stored_dtype(const std::string& name) const = 0;
 
   [[nodiscard]] virtual at::Tensor read(const std::string& name) const = 0;
+
+  [[nodiscard]] virtual bool has_tokenizer() const = 0;
+  [[nodiscard]] virtual text::Tokenizer tokenizer() const = 0;  // has_tokenizer() is true
+  [[nodiscard]] virtual std::map<std::string, std::string> companion_files() const = 0;
 };
 
 /// Opens a model and reads its tensors one by one. Immutable, so any thread may read.
@@ -40,7 +46,7 @@ class CheckpointReader {
 
   /// Hugging Face names, in the order of `expected_tensors`; nothing that is ignored.
   [[nodiscard]] std::vector<std::string> names() const;
-  [[nodiscard]] bool has(const std::string& hf_name) const;
+  [[nodiscard]] bool has(const std::string& hf_name) const { return shapes_.count(hf_name) == 1; }
 
   /// A tensor in the file's dtype; from GGUF in fp32, with q and k rows in Hugging Face's order.
   /// Throws UserError for an unknown name.
@@ -53,8 +59,13 @@ class CheckpointReader {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] bool is_gguf() const { return is_gguf_; }
 
-  /// Tokenizer, chat template, generation config and licence files beside the weights, by name.
-  /// Empty for GGUF.
+  [[nodiscard]] bool has_tokenizer() const { return source_->has_tokenizer(); }
+
+  /// Throws UserError when the model has none or a damaged one.
+  [[nodiscard]] text::Tokenizer tokenizer() const;
+
+  /// Tokenizer, chat template, generation config and licence files beside the weights, by name; of
+  /// a GGUF file the tokenizer files that its metadata amount to.
   [[nodiscard]] std::map<std::string, std::string> companion_files() const;
 
  private:
@@ -63,6 +74,7 @@ class CheckpointReader {
   std::filesystem::path path_;
   bool is_gguf_ = false;
   ModelConfig config_;
+  std::map<std::string, std::vector<std::int64_t>> shapes_;
   std::unique_ptr<TensorSource> source_;
 };
 

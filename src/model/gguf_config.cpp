@@ -30,11 +30,14 @@ std::int64_t required(const GgufFile& file, const std::string& key) {
 
 // Converters store a config's double as a float. The double with the float's shortest decimal form
 // is the one that they started from: 1e-5, not 9.999999747e-6.
-double restored(double value) {
+double float_field(const GgufFile& file, const std::string& key, double absent) {
+  const double value = file.number(key).value_or(absent);
+  if (!std::isfinite(value)) {
+    refuse(file, fmt::format("metadata {} is not finite; fetch the file again", in_quotes(key)));
+  }
   const auto narrow = static_cast<float>(value);
-  return static_cast<double>(narrow) == value
-             ? std::strtod(fmt::format("{}", narrow).c_str(), nullptr)
-             : value;
+  const bool was_float = static_cast<double>(narrow) == value;
+  return was_float ? std::strtod(fmt::format("{}", narrow).c_str(), nullptr) : value;
 }
 
 // The factors that Llama 3's converter makes out of rope_scaling: frequency j is divided by entry
@@ -91,7 +94,7 @@ ordered_json rope_scaling(const GgufFile& file, const std::string& prefix, doubl
                        in_quotes(type)));
   }
   return {{"rope_type", "linear"},
-          {"factor", restored(file.number(prefix + "rope.scaling.factor").value_or(0.0))}};
+          {"factor", float_field(file, prefix + "rope.scaling.factor", 0.0)}};
 }
 
 // What this version would silently compute otherwise than the file means.
@@ -116,6 +119,36 @@ void refuse_unsupported(const GgufFile& file, const std::string& prefix, std::in
   }
 }
 
+const Family& family_of(const GgufFile& file) {
+  const std::string architecture = file.text("general.architecture").value_or("(none)");
+  const Family* family = find_family_by_gguf(architecture);
+  if (family == nullptr) {
+    refuse(file,
+           fmt::format("architecture {} is not supported by this version; supported: {}",
+                       in_quotes(architecture),
+                       supported_families()));
+  }
+  return *family;
+}
+
+void add_sizes(const GgufFile& file, const std::string& prefix, ordered_json& out) {
+  const GgufTensor* embedding = file.find("token_embd.weight");
+  if (embedding == nullptr || embedding->shape.size() != 2) {
+    refuse(file, "has no matrix token_embd.weight; fetch the file again");
+  }
+  const std::int64_t hidden_size = required(file, prefix + "embedding_length");
+  const std::int64_t num_heads = required(file, prefix + "attention.head_count");
+  out["hidden_size"] = hidden_size;
+  out["intermediate_size"] = required(file, prefix + "feed_forward_length");
+  out["num_hidden_layers"] = required(file, prefix + "block_count");
+  out["num_attention_heads"] = num_heads;
+  out["num_key_value_heads"] = file.integer(prefix + "attention.head_count_kv").value_or(num_heads);
+  const std::int64_t usual = num_heads > 0 ? hidden_size / num_heads : 0;
+  out["head_dim"] = file.integer(prefix + "attention.key_length").value_or(usual);
+  out["vocab_size"] = embedding->shape[0];  // rows may be more than the tokenizer has ids
+  out["max_position_embeddings"] = required(file, prefix + "context_length");
+}
+
 void add_token_ids(const GgufFile& file, ordered_json& out) {
   const std::string prefix = "tokenizer.ggml.";
   ordered_json eos = ordered_json::array();
@@ -136,52 +169,27 @@ void add_token_ids(const GgufFile& file, ordered_json& out) {
 }  // namespace
 
 ModelConfig config_from_gguf(const GgufFile& file) {
-  const std::string architecture = file.text("general.architecture").value_or("(none)");
-  const Family* family = find_family_by_gguf(architecture);
-  if (family == nullptr) {
-    refuse(file,
-           fmt::format("architecture {} is not supported by this version; supported: {}",
-                       in_quotes(architecture),
-                       supported_families()));
-  }
-  const GgufTensor* embedding = file.find("token_embd.weight");
-  if (embedding == nullptr || embedding->shape.size() != 2) {
-    refuse(file, "has no matrix token_embd.weight; fetch the file again");
-  }
-  const std::string prefix = architecture + ".";
-  const double theta = restored(file.number(prefix + "rope.freq_base").value_or(10000.0));
+  const Family& family = family_of(file);
+  const std::string prefix = std::string(family.gguf_architecture) + ".";
   ordered_json out;
-  out["architectures"] = ordered_json::array({std::string(family->architecture)});
-  out["model_type"] = std::string(family->name);
-  out["hidden_size"] = required(file, prefix + "embedding_length");
-  out["intermediate_size"] = required(file, prefix + "feed_forward_length");
-  out["num_hidden_layers"] = required(file, prefix + "block_count");
-  out["num_attention_heads"] = required(file, prefix + "attention.head_count");
-  if (const auto heads = file.integer(prefix + "attention.head_count_kv")) {
-    out["num_key_value_heads"] = *heads;
-  }
-  if (const auto head_dim = file.integer(prefix + "attention.key_length")) {
-    out["head_dim"] = *head_dim;
-  } else if (family->default_head_dim != 0 && out["num_attention_heads"] > 0) {
-    out["head_dim"] =
-        out["hidden_size"].get<std::int64_t>() / out["num_attention_heads"].get<std::int64_t>();
-  }
-  out["vocab_size"] = embedding->shape[0];  // rows may be more than the tokenizer has ids
-  out["max_position_embeddings"] = required(file, prefix + "context_length");
+  out["architectures"] = ordered_json::array({std::string(family.architecture)});
+  out["model_type"] = std::string(family.name);
+  add_sizes(file, prefix, out);
   out["hidden_act"] = "silu";
-  out["rms_norm_eps"] =
-      restored(file.number(prefix + "attention.layer_norm_rms_epsilon").value_or(1e-6));
+  out["rms_norm_eps"] = float_field(file, prefix + "attention.layer_norm_rms_epsilon", 1e-6);
+  const double theta = float_field(file, prefix + "rope.freq_base", 10000.0);
   out["rope_theta"] = theta;
   out["rope_scaling"] = rope_scaling(file, prefix, theta);
   out["tie_word_embeddings"] = file.find("output.weight") == nullptr;
-  if (family->qkv_bias == BiasRule::kAsConfigured) {
+  if (family.qkv_bias == BiasRule::kAsConfigured) {
     out["attention_bias"] = file.find("blk.0.attn_q.bias") != nullptr;
   }
-  if (family->window == WindowRule::kUpperLayers) {
+  if (family.window == WindowRule::kUpperLayers) {
     out["sliding_window"] = nullptr;
   }
   add_token_ids(file, out);
   out["torch_dtype"] = "float32";  // what its values become
+  // The reader of config.json checks the numbers.
   const ModelConfig config = parse_config(out.dump(2) + "\n", file.path().string());
   refuse_unsupported(file, prefix, config.head_dim);
   return config;

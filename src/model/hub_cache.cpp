@@ -73,7 +73,9 @@ fs::path find_in_hub_cache(const std::string& name, const std::string& revision)
   folder.replace(folder.find('/'), 1, "--");
   const fs::path repository = hub_cache_root() / ("models--" + folder);
   if (!fs::is_directory(repository)) {
-    refuse(name, revision, fmt::format("is not in the cache {}", hub_cache_root().string()));
+    refuse(name,
+           revision,
+           fmt::format("is neither a folder here nor in the cache {}", hub_cache_root().string()));
   }
   std::string commit = revision;
   if (!is_commit(revision)) {
