@@ -2,68 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 
-#include "base/error.h"
 #include "trainer/golden.h"
-#include "trainer/loss_normalizer.h"
+#include "trainer/policy_loss_rows.h"
 
 namespace tandem::trainer {
 namespace {
 
-template <class T>
-struct Row {
-  std::vector<T> logp{};
-  std::vector<T> behavior{};
-  std::vector<T> ref{};
-  std::vector<T> entropy{};
-  std::vector<std::uint8_t> mask{};
-  double advantage = 0;
-};
-
-template <class T>
-struct Result {
-  PolicyLossSums sums;
-  std::vector<std::vector<T>> logp_gradient;
-  std::vector<std::vector<T>> entropy_gradient;
-};
-
-template <class T>
-std::vector<std::int64_t> counted_tokens(const std::vector<Row<T>>& rows) {
-  std::vector<std::int64_t> tokens;
-  for (const auto& row : rows) {
-    tokens.push_back(num_counted_tokens<T>(row.mask, row.behavior));
-  }
-  return tokens;
-}
-
-template <class T>
-Result<T> evaluate(const std::vector<Row<T>>& rows, const PolicyLossConfig& config) {
-  const auto tokens = counted_tokens(rows);
-  const LossNormalizer normalizer(tokens, config);
-  Result<T> result;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Row<T>& row = rows[i];
-    auto& dlogp = result.logp_gradient.emplace_back(row.mask.size());
-    auto& dentropy = result.entropy_gradient.emplace_back(row.entropy.size());
-    sequence_loss<T>({.logp = row.logp,
-                      .behavior_logp = row.behavior,
-                      .ref_logp = row.ref,
-                      .entropy = row.entropy,
-                      .mask = row.mask,
-                      .advantage = row.advantage},
-                     config,
-                     normalizer.token_weight(tokens[i]),
-                     {.logp = dlogp, .entropy = dentropy},
-                     result.sums);
-  }
-  return result;
-}
+using test::differentiable_configs;
+using test::evaluate;
+using test::Row;
+using test::uneven_rows;
 
 std::vector<Row<double>> golden_rows(const nlohmann::json& inputs) {
   std::vector<Row<double>> rows;
@@ -223,44 +177,6 @@ TEST_CASE("worked numbers of single tokens") {
   CHECK(loss(-3, -1, 1, {}) == doctest::Approx(-0.135335).epsilon(1e-5));
 }
 
-// Lengths of 1 to 12 with holes in the masks; a plain linear congruence gives the numbers.
-std::vector<Row<double>> uneven_rows() {
-  std::uint32_t state = 7;
-  const auto next = [&] {
-    state = state * 1664525u + 1013904223u;
-    return static_cast<double>(state >> 8) / 16777216.0;
-  };
-  std::vector<Row<double>> rows;
-  for (const std::size_t length : {1, 7, 3, 12, 5, 5, 9, 2}) {
-    Row<double> row;
-    row.advantage = next() * 2 - 1;
-    for (std::size_t t = 0; t < length; ++t) {
-      row.logp.push_back(-2 * next());
-      row.behavior.push_back(row.logp.back() + 0.8 * (next() - 0.5));
-      row.ref.push_back(row.logp.back() + next() - 0.5);
-      row.entropy.push_back(3 * next());
-      row.mask.push_back(t % 4 == 2 ? 0 : 1);
-    }
-    rows.push_back(row);
-  }
-  return rows;
-}
-
-std::vector<PolicyLossConfig> differentiable_configs() {
-  std::vector<PolicyLossConfig> configs;
-  for (const std::string name : {"grpo", "dr_grpo", "dapo", "rloo"}) {
-    for (const auto kl : {KlEstimator::kK1, KlEstimator::kK2, KlEstimator::kK3}) {
-      auto config = algorithm_preset(name).loss;
-      config.norm_length = 12;
-      config.clip_dual = 1.1;
-      config.kl = {.coefficient = 0.3, .estimator = kl};
-      config.entropy_coefficient = 0.05;
-      configs.push_back(config);
-    }
-  }
-  return configs;
-}
-
 TEST_CASE("gradients equal finite differences") {
   constexpr double kStep = 1e-6;
   for (const auto& config : differentiable_configs()) {
@@ -324,138 +240,6 @@ TEST_CASE("one last bit of difference between the halves is seen") {
       evaluate<float>({{.logp = {off}, .behavior = {-0.3f}, .mask = {1}, .advantage = 1}}, {});
   CHECK(got.sums.num_ratio_not_one == 1);
   CHECK(got.sums.logp_gap_max > 0);
-}
-
-TEST_CASE("masked positions may hold anything and change nothing") {
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  for (const auto& config : differentiable_configs()) {
-    const auto rows = uneven_rows();
-    auto spoilt = rows;
-    for (auto& row : spoilt) {
-      for (std::size_t t = 0; t < row.mask.size(); ++t) {
-        if (row.mask[t] == 0) {
-          row.logp[t] = 0;
-          row.behavior[t] = t % 2 == 0 ? -2000 : nan;
-          row.ref[t] = nan;
-          row.entropy[t] = nan;
-        }
-      }
-    }
-    const auto want = evaluate(rows, config);
-    const auto got = evaluate(spoilt, config);
-    CHECK(got.sums.loss == want.sums.loss);
-    CHECK(got.logp_gradient == want.logp_gradient);
-    CHECK(got.entropy_gradient == want.entropy_gradient);
-    CHECK(got.sums.finite());
-  }
-}
-
-TEST_CASE("a sampler's NaN costs that token and is counted") {
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  const Row<double> row = {
-      .logp = {-1, -1, -1}, .behavior = {-1, nan, -1}, .mask = {1, 1, 1}, .advantage = 1};
-  for (const std::string name : {"grpo", "rloo"}) {
-    const auto got = evaluate<double>({row}, algorithm_preset(name).loss);
-    CHECK(got.sums.loss == -1);
-    const double want = name == "rloo" ? -1 : -0.5;
-    CHECK(got.logp_gradient[0] == std::vector<double>{want, 0, want});
-    CHECK(got.sums.num_behavior_excluded == 1);
-    CHECK(got.sums.finite());
-  }
-}
-
-TEST_CASE(
-    "a log-probability of the trained policy that is not finite spoils the step, not the sum") {
-  const Row<double> row = {.logp = {-1, -std::numeric_limits<double>::infinity()},
-                           .behavior = {-1, -1},
-                           .mask = {1, 1},
-                           .advantage = 1};
-  const auto got = evaluate<double>({row}, {});
-  CHECK_FALSE(got.sums.finite());
-  CHECK(got.sums.num_nonfinite == 1);
-  CHECK(got.logp_gradient[0][1] == 0);
-}
-
-TEST_CASE("huge differences give finite losses and gradients") {
-  for (const double gap : {-1e4, 1e4}) {
-    for (const double advantage : {-1.0, 1.0}) {
-      for (const std::string name : {"grpo", "cispo", "rloo"}) {
-        const auto got = evaluate<double>(
-            {{.logp = {gap}, .behavior = {0}, .mask = {1}, .advantage = advantage}},
-            algorithm_preset(name).loss);
-        CHECK(got.sums.finite());
-        CHECK(std::isfinite(got.logp_gradient[0][0]));
-      }
-    }
-  }
-}
-
-TEST_CASE("empty and fully masked sequences add nothing") {
-  for (const std::string name : {"grpo", "rloo", "dapo"}) {
-    const auto config = algorithm_preset(name).loss;
-    auto rows = uneven_rows();
-    const auto want = evaluate(rows, config);
-    rows.push_back({.advantage = 1});
-    rows.push_back({.logp = {-1, -1}, .behavior = {-2, -2}, .mask = {0, 0}, .advantage = 1});
-    const auto got = evaluate(rows, config);
-    CHECK(got.sums.loss == want.sums.loss);
-    CHECK(got.logp_gradient.back() == std::vector<double>{0, 0});
-    const auto empty = evaluate<double>({rows.back()}, config);
-    CHECK(empty.sums.loss == 0);
-    CHECK(empty.sums.num_tokens == 0);
-    CHECK(empty.sums.finite());
-  }
-}
-
-TEST_CASE("losses of the parts of a minibatch add up to its loss") {
-  for (const auto& config : differentiable_configs()) {
-    const auto rows = uneven_rows();
-    const auto whole = evaluate(rows, config);
-    const auto tokens = counted_tokens(rows);
-    const LossNormalizer normalizer(tokens, config);
-    for (const std::size_t micro : {1, 2, 8}) {
-      PolicyLossSums total;
-      for (std::size_t first = 0; first < rows.size(); first += micro) {
-        PolicyLossSums part;
-        for (std::size_t i = first; i < std::min(first + micro, rows.size()); ++i) {
-          std::vector<double> dlogp(rows[i].mask.size());
-          std::vector<double> dentropy(rows[i].mask.size());
-          sequence_loss<double>({.logp = rows[i].logp,
-                                 .behavior_logp = rows[i].behavior,
-                                 .ref_logp = rows[i].ref,
-                                 .entropy = rows[i].entropy,
-                                 .mask = rows[i].mask,
-                                 .advantage = rows[i].advantage},
-                                config,
-                                normalizer.token_weight(tokens[i]),
-                                {.logp = dlogp, .entropy = dentropy},
-                                part);
-          CHECK(dlogp == whole.logp_gradient[i]);
-        }
-        total += part;
-      }
-      CHECK(total.loss == doctest::Approx(whole.sums.loss).epsilon(1e-12));
-      CHECK(total.num_tokens == whole.sums.num_tokens);
-      CHECK(total.num_clipped_low == whole.sums.num_clipped_low);
-      CHECK(total.ratio_max == whole.sums.ratio_max);
-    }
-  }
-}
-
-TEST_CASE("only advantage, KL and entropy make a sequence worth computing") {
-  CHECK_FALSE(has_loss(0, {}));
-  CHECK(has_loss(-0.1, {}));
-  CHECK(has_loss(0, {.kl = {.coefficient = 0.1}}));
-  CHECK(has_loss(0, {.entropy_coefficient = 0.1}));
-}
-
-TEST_CASE("spans of different lengths, and a missing reference, are errors") {
-  const Row<double> row = {.logp = {-1, -1}, .behavior = {-1, -1}, .mask = {1, 1}, .advantage = 1};
-  auto shorter = row;
-  shorter.logp.pop_back();
-  CHECK_THROWS_AS(evaluate<double>({shorter}, {}), Error);
-  CHECK_THROWS_AS(evaluate<double>({row}, {.kl = {.coefficient = 1}}), Error);
-  CHECK_THROWS_AS(evaluate<double>({row}, {.entropy_coefficient = 1}), Error);
 }
 
 }  // namespace
