@@ -1,10 +1,11 @@
 // The built-in rewards but math.
+#include "rewards/builtin/builtin.h"
+
 #include <fstream>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "rewards/builtin/builtin.h"
 #include "rewards/reward_library.h"
 #include "support/shared_data.h"
 
@@ -45,9 +46,8 @@ TEST_CASE("regex searches, also in bytes that are not UTF-8, and never runs away
   CHECK(value_of("regex:pattern=b", "\xff\xfe b", "") == 1.0);
   CHECK(value_of("regex:pattern=b", std::string("a\0b", 3), "") == 1.0);
   CHECK(value_of("regex:pattern=42", "142", "") == 1.0);  // a number on the command line is text
-  const std::string message = error_of<Error>([] {
-    value_of("regex:pattern=^(a+)+(a+)+$", std::string(64, 'a') + "b", "");
-  });
+  const std::string message = error_of<Error>(
+      [] { value_of("regex:pattern=^(a+)+(a+)+$", std::string(64, 'a') + "b", ""); });
   CHECK(contains(message, "limit"));
 }
 
@@ -68,7 +68,8 @@ TEST_CASE("length agrees with the recorded cases of TRL") {
   TANDEM_NEEDS_SHARED("golden/rl/trl_cases.json");
   std::ifstream file(tandem::test::shared_data() / "golden/rl/trl_cases.json");
   const auto golden = nlohmann::json::parse(file).at("soft_overlong_punishment");
-  for (const auto& [length, expected] : golden.at("cases").get<std::vector<std::pair<int, double>>>()) {
+  for (const auto& [length, expected] :
+       golden.at("cases").get<std::vector<std::pair<int, double>>>()) {
     RewardSample sample;
     sample.completion_ids.assign(static_cast<std::size_t>(length), 1);
     const std::string spec = fmt::format("length:max={},buffer={}",
@@ -85,12 +86,12 @@ TEST_CASE("gsm8k strict is verl's, traps included") {
     return value;
   };
   CHECK(strict("so #### 72", "72") == 1.0);
-  CHECK(strict("so #### 72.", "72") == 0.0);     // trap 1: "72." is not "72"
-  CHECK(strict("so #### $72", "72") == 0.0);     // trap 2: no number right after the mark
-  CHECK(strict("so ####72", "72") == 0.0);       // trap 3: the blank is part of the mark
-  CHECK(strict("so #### 72.00", "72") == 0.0);   // trap 4
-  CHECK(strict("so #### 1,234", "1234") == 1.0); // trap 5: commas go
-  CHECK(strict("so #### 18.0", "18") == 0.0);    // trap 6
+  CHECK(strict("so #### 72.", "72") == 0.0);      // trap 1: "72." is not "72"
+  CHECK(strict("so #### $72", "72") == 0.0);      // trap 2: no number right after the mark
+  CHECK(strict("so ####72", "72") == 0.0);        // trap 3: the blank is part of the mark
+  CHECK(strict("so #### 72.00", "72") == 0.0);    // trap 4
+  CHECK(strict("so #### 1,234", "1234") == 1.0);  // trap 5: commas go
+  CHECK(strict("so #### 18.0", "18") == 0.0);     // trap 6
   CHECK(strict("#### 1 and #### 2", "2") == 1.0);
   CHECK(strict("#### 1" + std::string(300, ' '), "1") == 0.0);  // beyond the last 300 characters
   CHECK(strict("72", "72") == 0.0);
@@ -104,8 +105,15 @@ TEST_CASE("gsm8k flexible takes the last number") {
 }
 
 TEST_CASE("gsm8k numeric compares decimals and forgives the traps") {
-  for (const char* completion : {"#### 72", "#### 72.", "#### $72", "####72", "#### 72.00",
-                                 "#### 72 dollars", "it is 72.", "It costs $72", "#### 72,",
+  for (const char* completion : {"#### 72",
+                                 "#### 72.",
+                                 "#### $72",
+                                 "####72",
+                                 "#### 72.00",
+                                 "#### 72 dollars",
+                                 "it is 72.",
+                                 "It costs $72",
+                                 "#### 72,",
                                  "#### 072"}) {
     CAPTURE(completion);
     CHECK(value_of("gsm8k", completion, "72") == 1.0);

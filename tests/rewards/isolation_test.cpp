@@ -190,7 +190,8 @@ TEST_CASE("no samples, and no rewards, are fine") {
 }
 
 TEST_CASE("a failing worker does not disturb those beside it") {
-  RewardSet rewards({library_config(library(), "segfault"), library_config(library(), "fine"),
+  RewardSet rewards({library_config(library(), "segfault"),
+                     library_config(library(), "fine"),
                      library_config(library(), "exits")});
   for (std::int64_t step = 0; step < 3; ++step) {
     const auto scores = rewards.score(make_samples(5), step);

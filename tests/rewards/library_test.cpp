@@ -18,8 +18,7 @@ std::string refusal_of(const RewardConfig& config) {
 TEST_CASE("the example builds by a plain g++ and scores by length") {
   const TemporaryFolder folder;
   const std::string library = (folder / "libbrevity.so").string();
-  const std::string command =
-      "g++ -shared -fPIC -I include examples/brevity.cpp -o " + library;
+  const std::string command = "g++ -shared -fPIC -I include examples/brevity.cpp -o " + library;
   REQUIRE(std::system(command.c_str()) == 0);
   RewardConfig config;
   config.library = library;
@@ -199,7 +198,8 @@ TEST_CASE("init and destroy run once a worker, results are freed, deadlines are 
 TEST_CASE("a library that crashes while it is loaded is refused, in thread isolation too") {
   const TemporaryFolder folder;
   RewardConfig config = library_config(
-      build_library(folder.path(), "mine",
+      build_library(folder.path(),
+                    "mine",
                     "#include <csignal>\nstatic const int crash = std::raise(SIGSEGV);\n"
                     "int used() { return crash; }\n"),
       "x");

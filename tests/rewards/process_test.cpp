@@ -60,7 +60,9 @@ TEST_CASE("a refused reward set leaves nothing either") {
   const std::size_t before = open_descriptors();
   RewardConfig wrong = length_config("b");
   wrong.options = R"({"max": 100, "bufer": 20})";
-  CHECK(contains(error_of<UserError>([&] { RewardSet rewards({length_config("a"), wrong}); }),
+  CHECK(contains(error_of<UserError>([&] {
+                   RewardSet rewards({length_config("a"), wrong});
+                 }),
                  "reward b: option buffer is required"));
   CHECK(open_descriptors() == before);
   CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);

@@ -22,8 +22,8 @@ inline std::string build_library(const std::filesystem::path& folder,
   const std::string code = (folder / (name + ".cpp")).string();
   const std::string library = (folder / (name + ".so")).string();
   std::ofstream(code) << source;
-  const std::string command = "g++ -std=c++17 -Wall -Wextra -Werror -shared -fPIC -I include " +
-                              code + " -o " + library;
+  const std::string command =
+      "g++ -std=c++17 -Wall -Wextra -Werror -shared -fPIC -I include " + code + " -o " + library;
   if (std::system(command.c_str()) != 0) {
     fail("cannot run: {}", command);
   }

@@ -1,0 +1,10 @@
+// The set-up function of each command; main.cpp has the table.
+#pragma once
+
+#include "app/cli.h"
+
+namespace tandem::app {
+
+void set_up_tokenize(CommandLine& line);
+
+}  // namespace tandem::app
