@@ -8,9 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <fmt/format.h>
 
 #include "base/thread_pool.h"
 #include "kernels/isa.h"
@@ -28,22 +29,35 @@ std::string filter;
 #if defined(__x86_64__)
 // Twelve independent chains in registers, `rounds` times; REG is zmm or ymm.
 #define TANDEM_FMA(reg, i) "vfmadd231ps %%" reg "0, %%" reg "1, %%" reg #i "\n"
-#define TANDEM_FMAS(reg)                                                      \
-  TANDEM_FMA(reg, 2)                                                          \
-  TANDEM_FMA(reg, 3)                                                          \
-  TANDEM_FMA(reg, 4)                                                          \
-  TANDEM_FMA(reg, 5)                                                          \
-  TANDEM_FMA(reg, 6)                                                          \
-  TANDEM_FMA(reg, 7)                                                          \
-  TANDEM_FMA(reg, 8)                                                          \
-  TANDEM_FMA(reg, 9)                                                          \
+#define TANDEM_FMAS(reg) \
+  TANDEM_FMA(reg, 2)     \
+  TANDEM_FMA(reg, 3)     \
+  TANDEM_FMA(reg, 4)     \
+  TANDEM_FMA(reg, 5)     \
+  TANDEM_FMA(reg, 6)     \
+  TANDEM_FMA(reg, 7)     \
+  TANDEM_FMA(reg, 8)     \
+  TANDEM_FMA(reg, 9)     \
   TANDEM_FMA(reg, 10) TANDEM_FMA(reg, 11) TANDEM_FMA(reg, 12) TANDEM_FMA(reg, 13)
-#define TANDEM_PROBE(reg, rounds)                                             \
-  asm volatile("1:\n" TANDEM_FMAS(reg) "dec %0\njnz 1b\n"                    \
-               : "+r"(rounds)                                                 \
-               :                                                              \
-               : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", \
-                 "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13")
+#define TANDEM_PROBE(reg, rounds)                         \
+  asm volatile("1:\n" TANDEM_FMAS(reg) "dec %0\njnz 1b\n" \
+               : "+r"(rounds)                             \
+               :                                          \
+               : "cc",                                    \
+                 "xmm0",                                  \
+                 "xmm1",                                  \
+                 "xmm2",                                  \
+                 "xmm3",                                  \
+                 "xmm4",                                  \
+                 "xmm5",                                  \
+                 "xmm6",                                  \
+                 "xmm7",                                  \
+                 "xmm8",                                  \
+                 "xmm9",                                  \
+                 "xmm10",                                 \
+                 "xmm11",                                 \
+                 "xmm12",                                 \
+                 "xmm13")
 
 void run_fmas(bool wide, std::int64_t rounds) {
   if (wide) {
@@ -157,20 +171,25 @@ void backward(const Shape& s, const Limits& limits) {
   const auto name = fmt::format("R={} K={} N={}", s.rows, s.inputs, s.outputs);
   const double gflop = 2e-9 * static_cast<double>(s.rows * s.inputs * s.outputs);
   report("dx " + name, limits, gflop, 0, [&] { kernels::add_input_gradient(dy, w, dx); });
-  report("at dx " + name, limits, gflop, 0, [&] { at::addmm_out(const_cast<at::Tensor&>(dx), dx, dy, w); });
+  report("at dx " + name, limits, gflop, 0, [&] {
+    at::addmm_out(const_cast<at::Tensor&>(dx), dx, dy, w);
+  });
   report("dw " + name, limits, gflop, 0, [&] { kernels::add_weight_gradient(dy, x, dw); });
-  report("at dw " + name, limits, gflop, 0, [&] { at::addmm_out(const_cast<at::Tensor&>(dw), dw, dy.t(), x); });
+  report("at dw " + name, limits, gflop, 0, [&] {
+    at::addmm_out(const_cast<at::Tensor&>(dw), dw, dy.t(), x);
+  });
 }
 
 void run(int threads) {
   set_compute_threads(threads);
   at::set_num_threads(threads);
   const Limits limits = {fma_limit(), read_limit()};
-  fmt::print("{{\"isa\": \"{}\", \"threads\": {}, \"fma_gflops\": {:.1f}, \"read_gbytes\": {:.1f}}}\n",
-             kernels::name_of(kernels::isa()),
-             threads,
-             limits.gflops,
-             limits.gbytes);
+  fmt::print(
+      "{{\"isa\": \"{}\", \"threads\": {}, \"fma_gflops\": {:.1f}, \"read_gbytes\": {:.1f}}}\n",
+      kernels::name_of(kernels::isa()),
+      threads,
+      limits.gflops,
+      limits.gbytes);
   for (const std::int64_t rows : {1, 2, 4, 8, 32, 128, 512}) {
     for (const Shape& s : std::vector<Shape>{{rows, 576, 576, 1},
                                              {rows, 576, 960, 1},

@@ -12,22 +12,18 @@
 namespace tandem::kernels {
 namespace {
 
-// Even blocks of at most `limit`, each but the last a multiple of `unit`.
-std::int64_t even_block(std::int64_t size, std::int64_t limit, std::int64_t unit) {
-  const std::int64_t blocks = ceil_div(size, limit);
-  return std::min(limit, ceil_div(ceil_div(size, blocks), unit) * unit);
-}
-
 template <class A, class B>
 void run(const ProductArgs<A, B>& whole, void (*kernel)(const ProductArgs<A, B>&)) {
-  const std::int64_t block_cols = even_block(whole.cols, kProductBlockCols, kProductPanelCols);
-  const std::int64_t num_col_blocks = ceil_div(whole.cols, block_cols);
-  // A few tasks a thread, but no thinner than pays for copying the factors.
-  const std::int64_t wanted = ceil_div(3 * compute_pool().num_threads(), num_col_blocks);
-  const std::int64_t limit =
-      std::clamp(ceil_div(whole.rows, wanted), 4 * kProductTileRows, kProductBlockRows);
-  const std::int64_t block_rows = even_block(
-      whole.rows, ceil_div(limit, kProductTileRows) * kProductTileRows, kProductTileRows);
+  const std::int64_t num_col_blocks = ceil_div(whole.cols, kProductBlockCols);
+  const std::int64_t block_cols =
+      ceil_div(ceil_div(whole.cols, num_col_blocks), kProductPanelCols) * kProductPanelCols;
+  // Tall blocks, since each copies all of its columns of b; as many as the threads share evenly.
+  const std::int64_t threads = compute_pool().num_threads();
+  const std::int64_t least_tasks = ceil_div(whole.rows, kProductBlockRows) * num_col_blocks;
+  const std::int64_t tasks = ceil_div(least_tasks, threads) * threads;
+  const std::int64_t height = ceil_div(whole.rows, ceil_div(tasks, num_col_blocks));
+  const std::int64_t block_rows =
+      ceil_div(std::max<std::int64_t>(height, 24), kProductTileRows) * kProductTileRows;
   const std::int64_t num_tasks = ceil_div(whole.rows, block_rows) * num_col_blocks;
   compute_pool().parallel_for(num_tasks, [&](std::int64_t task) {
     const std::int64_t row = task / num_col_blocks * block_rows;

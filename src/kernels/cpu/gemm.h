@@ -40,8 +40,8 @@ struct ProductArgs {
   float* scratch;  // kProductScratchSize floats, 64-byte aligned, of this thread alone
 };
 
-constexpr int64_t kLinearBlockRows = 96;       // rows of x that stay in the second-level cache
-constexpr int64_t kLinearMaxTileOutputs = 16;  // outputs of the widest tile
+constexpr int64_t kLinearBlockRows = 96;      // rows of x that stay in the second-level cache
+constexpr int64_t kLinearMaxTileOutputs = 8;  // outputs of the widest tile
 
 constexpr int64_t linear_scratch_size(int64_t depth) {
   return (kLinearBlockRows + kLinearMaxTileOutputs) * depth +
@@ -52,7 +52,7 @@ constexpr int64_t linear_scratch_size(int64_t depth) {
 // copies at a time. The copy of b's block stays in the second-level cache.
 constexpr int64_t kProductTileRows = 6;
 constexpr int64_t kProductPanelCols = 64;
-constexpr int64_t kProductBlockRows = 96;
+constexpr int64_t kProductBlockRows = 192;
 constexpr int64_t kProductBlockDepth = 192;
 constexpr int64_t kProductBlockCols = 640;
 constexpr int64_t kProductScratchSize =

@@ -109,6 +109,30 @@ template <>
   return round_to_bf16(v);
 }
 
+[[gnu::always_inline]] inline Quad load_quad(const float* p) {
+  Quad quad;
+  memcpy(&quad, p, sizeof quad);
+  return quad;
+}
+
+[[gnu::always_inline]] inline void store_quad(float* p, Quad quad) {
+  memcpy(p, &quad, sizeof quad);
+}
+
+/// Lanes 0 to 3 and 4 to 7; zeros in the rest.
+[[gnu::always_inline]] inline Vec join(Quad low, Quad high) {
+  Vec v = splat(0);
+#if defined(__AVX512F__)
+  v.part[0] = _mm512_insertf32x4(_mm512_zextps128_ps512(low), high, 1);
+#elif defined(__AVX2__)
+  v.part[0] = _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
+#else
+  v.part[0] = low;
+  v.part[1] = high;
+#endif
+  return v;
+}
+
 // Lanes i + 4 and i + 8, i + 12 added to lane i: the first two steps of the tree below.
 [[gnu::always_inline]] inline Quad fold_to_quad(Vec v) {
 #if defined(__AVX512F__)
@@ -140,6 +164,31 @@ template <>
       __builtin_shufflevector(c4, d4, 0, 1, 4, 5) + __builtin_shufflevector(c4, d4, 2, 3, 6, 7);
   return __builtin_shufflevector(ab, cd, 0, 2, 4, 6) + __builtin_shufflevector(ab, cd, 1, 3, 5, 7);
 }
+
+#if defined(__AVX512F__)
+/// fold_to_quad of four vectors, side by side.
+[[gnu::always_inline]] inline Vec fold_to_quads(Vec a, Vec b, Vec c, Vec d) {
+  const auto pair = [](Vec x, Vec y) {
+    return _mm512_shuffle_f32x4(x.part[0], y.part[0], 0x44) +
+           _mm512_shuffle_f32x4(x.part[0], y.part[0], 0xee);
+  };
+  const __m512 ab = pair(a, b);
+  const __m512 cd = pair(c, d);
+  return {_mm512_shuffle_f32x4(ab, cd, 0x88) + _mm512_shuffle_f32x4(ab, cd, 0xdd)};
+}
+
+/// The last two steps of sum_lanes for four vectors of quads: lane 4 i + j is the sum of quad i of
+/// the j-th vector.
+[[gnu::always_inline]] inline Vec sum_quads(Vec a, Vec b, Vec c, Vec d) {
+  const auto pair = [](Vec x, Vec y) {
+    return _mm512_shuffle_ps(x.part[0], y.part[0], 0x44) +
+           _mm512_shuffle_ps(x.part[0], y.part[0], 0xee);
+  };
+  const __m512 ab = pair(a, b);
+  const __m512 cd = pair(c, d);
+  return {_mm512_shuffle_ps(ab, cd, 0x88) + _mm512_shuffle_ps(ab, cd, 0xdd)};
+}
+#endif
 
 /// The largest lane; lanes must not be NaN.
 [[gnu::always_inline]] inline float max_lane(Vec v) {
