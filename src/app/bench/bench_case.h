@@ -1,0 +1,55 @@
+// The project's own benchmarks: one function each, timed by its caller.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "app/session.h"
+
+namespace tandem::app {
+
+/// The sizes of a benchmark; each reads what its line in `tandem bench --help` names.
+struct BenchSizes {
+  std::int64_t prompts = 16;
+  std::int64_t samples = 8;
+  std::int64_t prompt_tokens = 128;
+  std::int64_t new_tokens = 256;
+  std::int64_t sequences = 8;
+  std::int64_t tokens = 256;
+  bool shared_text = false;             // all prompts begin alike
+  std::vector<std::int64_t> batches = {1, 8, 32, 64, 128};
+};
+
+/// One repetition: its seconds, and figures by name. A figure with a '/' in its name belongs to an
+/// object: "tokens_per_s/8".
+struct BenchResult {
+  double seconds = 0;
+  std::map<std::string, double> figures;
+};
+
+/// `rollout`: random prompts, eos ignored, temperature 1, as the trainer calls it.
+BenchResult bench_rollout(const Session& session, const BenchSizes& sizes);
+
+/// `decode`: steady decoding at several batch sizes; prompts are not timed.
+BenchResult bench_decode(const Session& session, const BenchSizes& sizes);
+
+/// `score`: teacher-forced log-probabilities of random sequences.
+BenchResult bench_score(const Session& session, const BenchSizes& sizes);
+
+/// `train`: forward, backward and update. With prompt_tokens below tokens, groups of `samples` share a
+/// prompt and only the tokens after it are trained.
+BenchResult bench_train(const Session& session, const BenchSizes& sizes, bool shared_prompts);
+
+/// `step`: one whole RL step with a trivial reward.
+BenchResult bench_step(const Session& session, const BenchSizes& sizes);
+
+/// `kernels`: GFLOP/s of the products at the model's shapes, and their share of what a loop of fused
+/// multiply-adds on registers alone reaches in the same run.
+BenchResult bench_kernels(const Session& session);
+
+/// Ids that look like text to the kernels: uniform, the same for the same arguments.
+std::vector<TokenId> random_ids(const Session& session, std::int64_t count, std::uint64_t draw);
+
+}  // namespace tandem::app

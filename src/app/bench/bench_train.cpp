@@ -1,0 +1,157 @@
+#include <algorithm>
+
+#include "app/bench/bench_case.h"
+#include "app/rl/collect.h"
+#include "base/error.h"
+#include "base/stopwatch.h"
+#include "trainer/advantages.h"
+#include "trainer/packed_pass.h"
+#include "trainer/sft.h"
+#include "trainer/train_step.h"
+#include "trainer/weight_update.h"
+
+namespace tandem::app {
+namespace {
+
+constexpr std::int64_t kRows = 2048;  // of a micro-batch
+
+double rate(std::int64_t tokens, double seconds) { return static_cast<double>(tokens) / seconds; }
+
+std::vector<trainer::SftExample> training_batch(const Session& session,
+                                                const BenchSizes& sizes,
+                                                bool shared_prompts) {
+  std::vector<trainer::SftExample> batch;
+  const std::int64_t prompt = shared_prompts ? sizes.prompt_tokens : 1;
+  TANDEM_CHECK(prompt < sizes.tokens, "{} prompt tokens of {} tokens", prompt, sizes.tokens);
+  for (std::int64_t s = 0; s < sizes.sequences; ++s) {
+    trainer::SftExample example;
+    const std::int64_t group = shared_prompts ? s / sizes.samples : s;
+    example.ids = random_ids(session, prompt, static_cast<std::uint64_t>(group));
+    const auto answer = random_ids(
+        session, sizes.tokens - prompt, static_cast<std::uint64_t>(sizes.sequences + s));
+    example.ids.insert(example.ids.end(), answer.begin(), answer.end());
+    example.prompt_length = prompt;
+    example.mask.assign(answer.size(), 1);
+    example.label = "sequence " + std::to_string(s);
+    batch.push_back(std::move(example));
+  }
+  return batch;
+}
+
+// A reward that costs nothing and tells samples apart: the share of even ids.
+std::vector<trainer::TrainSequence> with_trivial_advantages(const std::vector<Group>& groups) {
+  std::vector<trainer::TrainSequence> sequences;
+  for (const auto& group : groups) {
+    std::vector<std::optional<double>> rewards;
+    for (const auto& t : group.trajectories) {
+      const auto even = std::count_if(
+          t.ids.begin() + t.prompt_length, t.ids.end(), [](TokenId id) { return id % 2 == 0; });
+      rewards.emplace_back(static_cast<double>(even));
+    }
+    const auto advantages = trainer::group_advantages(rewards, {}).advantages;
+    for (std::size_t i = 0; i < group.trajectories.size(); ++i) {
+      sequences.push_back({&group.trajectories[i], advantages[i], false, group.prompt.id});
+    }
+  }
+  return sequences;
+}
+
+std::vector<DrawnPrompt> random_prompts(const Session& session, const BenchSizes& sizes) {
+  std::vector<DrawnPrompt> prompts;
+  for (std::int64_t p = 0; p < sizes.prompts; ++p) {
+    DrawnPrompt drawn;
+    drawn.draw = p;
+    drawn.prompt.id = "prompt " + std::to_string(p);
+    drawn.prompt.ids =
+        random_ids(session, sizes.prompt_tokens, static_cast<std::uint64_t>(p));
+    prompts.push_back(std::move(drawn));
+  }
+  return prompts;
+}
+
+}  // namespace
+
+BenchResult bench_score(const Session& session, const BenchSizes& sizes) {
+  std::vector<std::vector<TokenId>> ids;
+  const std::vector<std::uint8_t> wanted(static_cast<std::size_t>(sizes.tokens - 1), 1);
+  for (std::int64_t s = 0; s < sizes.sequences; ++s) {
+    ids.push_back(random_ids(session, sizes.tokens, static_cast<std::uint64_t>(s)));
+  }
+  const std::vector<AllowedSet> all;
+  BenchResult result;
+  const Stopwatch watch;
+  const std::int64_t per_pass = std::max<std::int64_t>(1, kRows / sizes.tokens);
+  for (std::int64_t first = 0; first < sizes.sequences; first += per_pass) {
+    std::vector<trainer::PackSequence> packs;
+    for (auto s = first; s < std::min(first + per_pass, sizes.sequences); ++s) {
+      packs.push_back(
+          {.ids = ids[static_cast<std::size_t>(s)], .prompt_length = 1, .wanted = wanted});
+    }
+    const std::vector<const std::vector<AllowedSet>*> allowed(packs.size(), &all);
+    const trainer::PackedPass pass(
+        *session.decoder, packs, allowed, {.num_ids = session.num_ids});
+  }
+  result.seconds = watch.seconds();
+  result.figures["tokens_per_s"] = rate(sizes.sequences * sizes.tokens, result.seconds);
+  return result;
+}
+
+BenchResult bench_train(const Session& session, const BenchSizes& sizes, bool shared_prompts) {
+  trainer::AdamW optimizer({}, trainer::optimizer_parameters(*session.weights));
+  const auto batch = training_batch(session, sizes, shared_prompts);
+  const Stopwatch watch;
+  const auto report = trainer::sft_step(*session.decoder,
+                                        optimizer,
+                                        batch,
+                                        {.rows_per_microbatch = kRows, .num_ids = session.num_ids},
+                                        1e-6);
+  BenchResult result;
+  result.seconds = watch.seconds();
+  result.figures["step_s"] = result.seconds;
+  result.figures["tokens_per_s"] = rate(report.num_targets, result.seconds);
+  return result;
+}
+
+BenchResult bench_step(const Session& session, const BenchSizes& sizes) {
+  trainer::AdamW optimizer({}, trainer::optimizer_parameters(*session.weights));
+  rollout::EngineConfig config;
+  config.num_ids = session.num_ids;
+  const std::int64_t tokens =
+      sizes.prompts * (sizes.prompt_tokens + 32 + sizes.samples * (sizes.new_tokens + 32));
+  config.kv_bytes = tokens * rollout::kv_bytes_per_token(session.decoder->config(),
+                                                         session.weights->dtype());
+  rollout::Engine engine(*session.decoder, config, nullptr);
+  trainer::TrainStepConfig train;
+  train.num_ids = session.num_ids;
+  train.rows_per_microbatch = kRows;
+  trainer::PolicyTrainer policy(*session.decoder, nullptr, optimizer, train);
+  rollout::SamplingParams params;
+  params.max_new_tokens = sizes.new_tokens;
+  params.ignore_eos = true;
+  const auto prompts = random_prompts(session, sizes);
+
+  BenchResult result;
+  auto& figures = result.figures;
+  const Stopwatch whole;
+  const Stopwatch rollout_watch;
+  const auto groups =
+      collect(engine, session, prompts, static_cast<std::int32_t>(sizes.samples), params);
+  figures["rollout_s"] = rollout_watch.seconds();
+  const Stopwatch reward_watch;
+  const auto sequences = with_trivial_advantages(groups);
+  figures["reward_s"] = reward_watch.seconds();
+  engine.enter_train_phase();
+  const Stopwatch train_watch;
+  const auto report = policy.step(sequences, 0, [](std::int64_t) { return 1e-6; });
+  figures["train_s"] = train_watch.seconds() - report.optimizer_s;
+  figures["optimizer_s"] = report.optimizer_s;
+  engine.enter_rollout_phase();
+  result.seconds = whole.seconds();
+  figures["step_s"] = result.seconds;
+  figures["other_s"] = result.seconds - figures["rollout_s"] - figures["reward_s"] -
+                       figures["train_s"] - figures["optimizer_s"];
+  figures["logprob_gap_max"] = report.first.logp_gap_max;
+  return result;
+}
+
+}  // namespace tandem::app

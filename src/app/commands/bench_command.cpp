@@ -1,0 +1,158 @@
+// tandem bench: the project's benchmarks on a given model.
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "app/bench/bench_case.h"
+#include "app/commands/compute_commands.h"
+#include "app/compute.h"
+#include "app/jsonl.h"
+#include "app/session.h"
+#include "app/version.h"
+#include "base/error.h"
+#include "base/thread_pool.h"
+#include "kernels/isa.h"
+
+namespace tandem::app {
+namespace {
+
+struct BenchOptions {
+  CommonOptions common;
+  std::string kind, model, dtype = "float32", batch = "1,8,32,64,128";
+  std::int64_t repeat = 3;
+  BenchSizes sizes;
+  std::optional<std::int64_t> prompt_tokens;
+};
+
+using BenchFunction = std::function<BenchResult(const Session&, const BenchOptions&)>;
+
+struct BenchKind {
+  const char* name;
+  BenchFunction run;
+};
+
+const std::vector<BenchKind>& kinds() {
+  static const std::vector<BenchKind> all = {
+      {"rollout", [](const auto& s, const auto& o) { return bench_rollout(s, o.sizes); }},
+      {"decode", [](const auto& s, const auto& o) { return bench_decode(s, o.sizes); }},
+      {"score", [](const auto& s, const auto& o) { return bench_score(s, o.sizes); }},
+      {"train",
+       [](const auto& s, const auto& o) {
+         return bench_train(s, o.sizes, o.prompt_tokens.has_value());
+       }},
+      {"step", [](const auto& s, const auto& o) { return bench_step(s, o.sizes); }},
+      {"kernels", [](const auto& s, const auto&) { return bench_kernels(s); }}};
+  return all;
+}
+
+std::vector<std::int64_t> batches_from(const std::string& text) {
+  std::vector<std::int64_t> batches;
+  std::stringstream in(text);
+  for (std::string part; std::getline(in, part, ',');) {
+    std::int64_t value = 0;
+    if (!(std::stringstream(part) >> value) || value < 1) {
+      fail<UserError>("--batch: '{}' is no list of batch sizes like 1,8,32", text);
+    }
+    batches.push_back(value);
+  }
+  return batches;
+}
+
+std::string cpu_name() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("model name")) {
+      return line.substr(line.find(':') + 2);
+    }
+  }
+  return "unknown";
+}
+
+// Figures as JSON; "a/b" becomes {"a": {"b": ...}}. They are sorted, so groups stand together.
+void add_figures(const std::map<std::string, double>& figures, JsonObject& record) {
+  std::map<std::string, JsonObject> groups;
+  for (const auto& [name, value] : figures) {
+    const auto slash = name.find('/');
+    if (slash == std::string::npos) {
+      record.add(name, value);
+    } else {
+      groups[name.substr(0, slash)].add(name.substr(slash + 1), value);
+    }
+  }
+  for (const auto& [name, group] : groups) {
+    record.add_json(name, group.str());
+  }
+}
+
+int run_bench(BenchOptions options) {
+  const auto& all = kinds();
+  const auto kind = std::find_if(
+      all.begin(), all.end(), [&](const auto& k) { return options.kind == k.name; });
+  if (kind == all.end()) {
+    fail<UserError>("bench: unknown benchmark '{}'; there are: rollout, decode, score, train, step, "
+                    "kernels",
+                    options.kind);
+  }
+  if (options.repeat < 1) {
+    fail<UserError>("--repeat is {}; use 1 or more", options.repeat);
+  }
+  options.sizes.batches = batches_from(options.batch);
+  options.sizes.prompt_tokens = options.prompt_tokens.value_or(options.sizes.prompt_tokens);
+  set_up_compute({options.common.threads, options.common.isa});
+  const Session session = open_session(options.model, {.dtype = options.dtype});
+  std::vector<BenchResult> results;
+  for (std::int64_t i = 0; i < options.repeat; ++i) {
+    results.push_back(kind->run(session, options));
+  }
+  const auto best = std::min_element(results.begin(), results.end(), [](auto& a, auto& b) {
+    return a.seconds < b.seconds;
+  });
+  std::vector<double> seconds;
+  for (const auto& result : results) {
+    seconds.push_back(result.seconds);
+  }
+  JsonObject record;
+  record.add("bench", options.kind);
+  add_figures(best->figures, record);
+  record.add("seconds", std::span<const double>(seconds))
+      .add("model", options.model)
+      .add("dtype", options.dtype)
+      .add("threads", std::int64_t{compute_pool().num_threads()})
+      .add("isa", kernels::name_of(kernels::isa()))
+      .add("cpu", cpu_name())
+      .add("peak_rss_bytes", peak_rss_bytes())
+      .add("version", version_text());
+  LineWriter out(options.common.json);
+  out.write(record.str());
+  out.finish();
+  return 0;
+}
+
+}  // namespace
+
+void set_up_bench(CommandLine& line) {
+  const auto options = std::make_shared<BenchOptions>();
+  auto& sizes = options->sizes;
+  line.need_word("what", options->kind, "rollout, decode, score, train, step or kernels");
+  line.need("--model", options->model, "Hugging Face folder, .gguf file, or org/name in the cache");
+  line.add("--dtype", options->dtype, "float32 or bfloat16 (train and step: float32)");
+  line.add("--repeat", options->repeat, "repetitions; the figures are of the fastest");
+  line.add("--prompts", sizes.prompts, "rollout, step: prompts");
+  line.add("--samples", sizes.samples, "rollout, step: samples a prompt; train: a group");
+  line.add("--prompt-tokens",
+           options->prompt_tokens,
+           "rollout, decode, step: tokens a prompt (128); train: shared ones of a group");
+  line.add("--new-tokens", sizes.new_tokens, "rollout, decode, step: tokens a sample");
+  line.add("--sequences", sizes.sequences, "score, train: sequences");
+  line.add("--tokens", sizes.tokens, "score, train: tokens a sequence");
+  line.add("--batch", options->batch, "decode: batch sizes");
+  line.flag("--shared-text", sizes.shared_text, "rollout: prompts have their first half in common");
+  add_common_options(line, options->common);
+  line.run([options] { return run_bench(*options); });
+}
+
+}  // namespace tandem::app

@@ -1,0 +1,65 @@
+#include "app/make_arithmetic.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/atomic_file.h"
+#include "base/counter_rng.h"
+
+namespace tandem::app {
+namespace {
+
+std::vector<std::string> all_rows() {
+  std::vector<std::string> rows;
+  const auto add = [&](const char* source, int a, char sign, int b, int answer) {
+    rows.push_back(fmt::format(R"({{"prompt": "{} {} {} =", "answer": "{}", "data_source": "{}"}})"
+                               "\n",
+                               a,
+                               sign,
+                               b,
+                               answer,
+                               source));
+  };
+  for (int a = 2; a <= 9; ++a) {
+    for (int b = 2; b <= 9; ++b) {
+      add("product", a, '*', b, a * b);
+    }
+  }
+  for (int a = 10; a <= 99; ++a) {
+    for (int b = 2; b <= 9; ++b) {
+      add("sum", a, '+', b, a + b);
+    }
+  }
+  return rows;
+}
+
+void shuffle(std::vector<std::string>& rows, std::uint64_t seed) {
+  for (std::size_t i = rows.size(); i > 1; --i) {
+    const auto j = random_below({.seed = seed, .draw = i, .purpose = RandomPurpose::kMakeData}, i);
+    std::swap(rows[i - 1], rows[j]);
+  }
+}
+
+}  // namespace
+
+ArithmeticFiles make_arithmetic(const std::filesystem::path& train,
+                                const std::filesystem::path& validation,
+                                std::uint64_t seed) {
+  auto rows = all_rows();
+  shuffle(rows, seed);
+  std::string train_text, validation_text;
+  ArithmeticFiles files;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool held_out = i % 10 == 9;
+    (held_out ? validation_text : train_text) += rows[i];
+    ++(held_out ? files.num_validation : files.num_train);
+  }
+  write_file_atomic(train, train_text);
+  write_file_atomic(validation, validation_text);
+  return files;
+}
+
+}  // namespace tandem::app

@@ -1,0 +1,153 @@
+#include "model/decoder.h"
+
+#include <cmath>
+#include <numbers>
+
+#include <ATen/core/grad_mode.h>
+
+#include "base/error.h"
+#include "kernels/linear.h"
+#include "kernels/norm.h"
+#include "model/layer_checkpoint.h"
+
+namespace tandem::model {
+namespace {
+
+// Llama 3 stretches slow frequencies by `factor`, keeps fast ones, and blends in between.
+double llama3_frequency(const RopeConfig& rope, double frequency) {
+  const double wavelength = 2.0 * std::numbers::pi / frequency;
+  const auto original = static_cast<double>(rope.original_max_positions);
+  if (wavelength < original / rope.high_freq_factor) {
+    return frequency;
+  }
+  if (wavelength > original / rope.low_freq_factor) {
+    return frequency / rope.factor;
+  }
+  const double blend = (original / wavelength - rope.low_freq_factor) /
+                       (rope.high_freq_factor - rope.low_freq_factor);
+  return (1.0 - blend) * frequency / rope.factor + blend * frequency;
+}
+
+kernels::RotaryTable make_rotary(const ModelConfig& config, std::int64_t num_positions) {
+  const auto frequencies = rotary_frequencies(config.rope, config.head_dim);
+  const auto half = static_cast<std::int64_t>(frequencies.size());
+  kernels::RotaryTable table = {at::empty({num_positions, half}, at::kFloat),
+                                at::empty({num_positions, half}, at::kFloat)};
+  float* cosines = table.cos.data_ptr<float>();
+  float* sines = table.sin.data_ptr<float>();
+  for (std::int64_t p = 0; p < num_positions; ++p) {
+    for (std::int64_t j = 0; j < half; ++j) {
+      // The angle is rounded to float32 first, as every float32 implementation of the models does.
+      const auto frequency = static_cast<float>(frequencies[static_cast<std::size_t>(j)]);
+      const auto angle = static_cast<double>(static_cast<float>(p) * frequency);
+      cosines[p * half + j] = static_cast<float>(std::cos(angle));
+      sines[p * half + j] = static_cast<float>(std::sin(angle));
+    }
+  }
+  return table;
+}
+
+}  // namespace
+
+std::vector<double> rotary_frequencies(const RopeConfig& rope, std::int64_t head_dim) {
+  std::vector<double> frequencies;
+  for (std::int64_t j = 0; j < head_dim / 2; ++j) {
+    const double exponent = 2.0 * static_cast<double>(j) / static_cast<double>(head_dim);
+    const double plain = std::pow(rope.theta, -exponent);
+    switch (rope.type) {
+      case RopeType::kDefault:
+        frequencies.push_back(plain);
+        break;
+      case RopeType::kLinear:
+        frequencies.push_back(plain / rope.factor);
+        break;
+      case RopeType::kLlama3:
+        frequencies.push_back(llama3_frequency(rope, plain));
+        break;
+    }
+  }
+  return frequencies;
+}
+
+std::int64_t down_slices(std::int64_t intermediate_size) {
+  for (std::int64_t slices = 8; slices > 1; --slices) {
+    if (intermediate_size % slices == 0) {
+      return slices;
+    }
+  }
+  return 1;
+}
+
+Decoder::Decoder(WeightStore& weights, std::int64_t max_positions)
+    : weights_(weights), rotary_(make_rotary(weights.config(), max_positions)) {}
+
+at::Tensor Decoder::attention_block(const at::Tensor& x,
+                                    std::size_t layer_index,
+                                    const kernels::KeyPaths& paths,
+                                    const CacheAccess* access) const {
+  const auto& c = config();
+  const auto& layer = weights_.layers()[layer_index];
+  const std::int64_t rows = x.size(0);
+  const std::int64_t q_width = c.num_heads * c.head_dim;
+  const std::int64_t kv_width = c.num_kv_heads * c.head_dim;
+  const auto parts = kernels::linear(x, layer.qkv, layer.qkv_bias)
+                         .split_with_sizes({q_width, kv_width, kv_width}, 1);
+  auto q = parts[0].contiguous().view({rows, c.num_heads, c.head_dim});
+  auto k = parts[1].contiguous().view({rows, c.num_kv_heads, c.head_dim});
+  auto v = parts[2].contiguous().view({rows, c.num_kv_heads, c.head_dim});
+  if (c.qk_norm) {
+    q = kernels::rms_norm(q, layer.q_norm, c.rms_norm_eps);
+    k = kernels::rms_norm(k, layer.k_norm, c.rms_norm_eps);
+  }
+  q = kernels::rotary(q, paths.positions, rotary_);
+  k = kernels::rotary(k, paths.positions, rotary_);
+  if (access != nullptr) {
+    access->cache->k[layer_index].index_copy_(0, *access->write_slots, k);
+    access->cache->v[layer_index].index_copy_(0, *access->write_slots, v);
+    k = access->cache->k[layer_index];
+    v = access->cache->v[layer_index];
+  }
+  const kernels::AttentionOptions options = {
+      .scale = 1.0 / std::sqrt(static_cast<double>(c.head_dim)),
+      .window = c.sliding_window_of_layer[layer_index]};
+  const auto mixed = kernels::attention(q, k, v, paths, options).view({rows, q_width});
+  return kernels::linear(mixed, layer.o, {}, c.num_kv_heads);
+}
+
+at::Tensor Decoder::layer_forward(at::Tensor x,
+                                  std::size_t layer_index,
+                                  const kernels::KeyPaths& paths,
+                                  const CacheAccess* access) const {
+  const auto& c = config();
+  const auto& layer = weights_.layers()[layer_index];
+  const auto normed = kernels::rms_norm(x, layer.input_norm, c.rms_norm_eps);
+  x = kernels::add(x, attention_block(normed, layer_index, paths, access));
+  const auto normed_again = kernels::rms_norm(x, layer.post_norm, c.rms_norm_eps);
+  const auto gated = kernels::gated_silu(kernels::linear(normed_again, layer.gate_up));
+  return kernels::add(x, kernels::linear(gated, layer.down, {}, down_slices(c.intermediate_size)));
+}
+
+at::Tensor Decoder::forward(const RowBatch& batch, const TrainForwardOptions& options) const {
+  auto x = kernels::embedding(batch.ids, weights_.embedding());
+  for (std::size_t i = 0; i < weights_.layers().size(); ++i) {
+    const auto layer = [this, i, paths = batch.paths](const at::Tensor& input) {
+      return layer_forward(input, i, paths, nullptr);
+    };
+    x = options.checkpoint_layers ? checkpoint_layer(x, layer) : layer(x);
+  }
+  return kernels::rms_norm(x, weights_.final_norm(), config().rms_norm_eps);
+}
+
+at::Tensor Decoder::forward_cached(const RowBatch& batch,
+                                   const at::Tensor& write_slots,
+                                   KvCache& cache) const {
+  const at::NoGradGuard no_grad;
+  const CacheAccess access = {&write_slots, &cache};
+  auto x = kernels::embedding(batch.ids, weights_.embedding());
+  for (std::size_t i = 0; i < weights_.layers().size(); ++i) {
+    x = layer_forward(x, i, batch.paths, &access);
+  }
+  return kernels::rms_norm(x, weights_.final_norm(), config().rms_norm_eps);
+}
+
+}  // namespace tandem::model

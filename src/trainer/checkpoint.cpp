@@ -1,0 +1,188 @@
+#include "trainer/checkpoint.h"
+
+#include <algorithm>
+#include <sstream>
+#include <vector>
+
+#include <cereal/archives/json.hpp>
+#include <cereal/types/string.hpp>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "model/checkpoint.h"
+#include "model/export.h"
+#include "model/safetensors.h"
+
+namespace tandem::trainer {
+
+namespace fs = std::filesystem;
+
+template <class Archive>
+void serialize(Archive& archive, RunState& state) {
+  archive(cereal::make_nvp("step", state.step),
+          cereal::make_nvp("optimizer_steps", state.optimizer_steps),
+          cereal::make_nvp("num_tokens", state.num_tokens),
+          cereal::make_nvp("stream", state.stream),
+          cereal::make_nvp("recipe", state.recipe));
+}
+
+namespace {
+
+constexpr const char* kStateFile = "state.json";
+constexpr const char* kOptimizerFile = "optimizer.safetensors";
+constexpr const char* kWeightsFile = "weights.safetensors";
+constexpr const char* kModelFolder = "model";
+constexpr const char* kLatestFile = "latest";
+
+std::string to_json(RunState state) {
+  std::ostringstream out;
+  {
+    cereal::JSONOutputArchive archive(out);
+    archive(cereal::make_nvp("state", state));
+  }
+  return out.str();
+}
+
+RunState state_from_json(const fs::path& file) {
+  RunState state;
+  std::istringstream in(read_file(file));
+  try {
+    cereal::JSONInputArchive archive(in);
+    archive(cereal::make_nvp("state", state));
+  } catch (const std::exception& e) {
+    fail<UserError>(
+        "{}: is not a checkpoint's state; resume from an older one ({})", file.string(), e.what());
+  }
+  return state;
+}
+
+at::Tensor as_tensor(std::span<float> values) {
+  return at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kFloat);
+}
+
+void write_moments(const fs::path& file, AdamW& optimizer) {
+  std::vector<std::pair<std::string, at::Tensor>> tensors;
+  for (const auto& moments : optimizer.moments()) {
+    tensors.emplace_back("first." + moments.name, as_tensor(moments.first));
+    tensors.emplace_back("second." + moments.name, as_tensor(moments.second));
+  }
+  model::write_safetensors(file, tensors);
+}
+
+void read_into(const model::SafetensorsFile& file,
+               const std::string& name,
+               std::span<float> target,
+               const fs::path& path) {
+  const auto tensor = file.tensor(name);
+  if (tensor.numel() != static_cast<std::int64_t>(target.size()) ||
+      tensor.scalar_type() != at::kFloat) {
+    fail<UserError>("{}: {} has another shape than the model's parameter", path.string(), name);
+  }
+  as_tensor(target).copy_(tensor.flatten());
+}
+
+void read_moments(const fs::path& path, AdamW& optimizer) {
+  const model::SafetensorsFile file(path);
+  for (const auto& moments : optimizer.moments()) {
+    read_into(file, "first." + moments.name, moments.first, path);
+    read_into(file, "second." + moments.name, moments.second, path);
+  }
+}
+
+std::string dtype_name(const model::WeightStore& weights) {
+  return weights.dtype() == at::kFloat ? "float32" : "bfloat16";
+}
+
+std::map<std::string, at::Tensor> by_name(const model::WeightStore& weights) {
+  const auto named = weights.named_tensors();
+  return {named.begin(), named.end()};
+}
+
+void write_weights(const fs::path& folder, const CheckpointContent& content) {
+  if (!content.export_model) {
+    model::write_safetensors(folder / kWeightsFile, content.weights.named_tensors());
+    return;
+  }
+  const auto tensors = by_name(content.weights);
+  model::write_model_folder(folder / kModelFolder,
+                            content.weights.config(),
+                            [&](const std::string& name) { return tensors.at(name); },
+                            content.model_files,
+                            {.dtype = dtype_name(content.weights)});
+}
+
+void read_weights(const fs::path& checkpoint, model::WeightStore& weights) {
+  if (fs::exists(checkpoint / kModelFolder)) {
+    const auto reader = model::CheckpointReader::open((checkpoint / kModelFolder).string());
+    weights.load([&](const std::string& name) { return reader.read(name); });
+    return;
+  }
+  const model::SafetensorsFile file(checkpoint / kWeightsFile);
+  weights.load([&](const std::string& name) { return file.tensor(name); });
+}
+
+std::vector<fs::path> step_folders(const fs::path& folder) {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().filename().string().starts_with("step-")) {
+      folders.push_back(entry.path());
+    }
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+}  // namespace
+
+fs::path CheckpointFolder::save(const CheckpointContent& content, std::int64_t keep) const {
+  const fs::path target = folder_ / fmt::format("step-{:06}", content.state.step);
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  write_folder_atomic(target, [&](const fs::path& temporary) {
+    write_file_atomic(temporary / kStateFile, to_json(content.state));
+    write_moments(temporary / kOptimizerFile, content.optimizer);
+    write_weights(temporary, content);
+  });
+  write_file_atomic(folder_ / kLatestFile, target.filename().string() + "\n");
+  prune(keep);
+  return target;
+}
+
+void CheckpointFolder::prune(std::int64_t keep) const {
+  auto folders = step_folders(folder_);
+  while (static_cast<std::int64_t>(folders.size()) > std::max<std::int64_t>(keep, 1)) {
+    std::error_code ignored;
+    fs::remove_all(folders.front(), ignored);
+    folders.erase(folders.begin());
+  }
+}
+
+std::optional<fs::path> CheckpointFolder::latest() const {
+  const fs::path file = folder_ / kLatestFile;
+  if (!fs::exists(file)) {
+    return std::nullopt;
+  }
+  std::string name = read_file(file, 4096);
+  name.erase(name.find_last_not_of(" \n\r\t") + 1);
+  if (name.empty() || name.find('/') != std::string::npos || !fs::exists(folder_ / name)) {
+    fail<UserError>("{}: names '{}', which is no checkpoint beside it", file.string(), name);
+  }
+  return folder_ / name;
+}
+
+void CheckpointFolder::clean() const {
+  remove_leftovers(folder_);
+}
+
+RunState load_checkpoint(const fs::path& checkpoint,
+                         model::WeightStore& weights,
+                         AdamW& optimizer) {
+  RunState state = state_from_json(checkpoint / kStateFile);
+  read_weights(checkpoint, weights);
+  read_moments(checkpoint / kOptimizerFile, optimizer);
+  optimizer.set_num_steps(state.optimizer_steps);
+  return state;
+}
+
+}  // namespace tandem::trainer

@@ -1,0 +1,16 @@
+// The optimizer's step on a weight store: the one place where weights change while training.
+#pragma once
+
+#include "model/weight_store.h"
+#include "trainer/optimizer.h"
+
+namespace tandem::trainer {
+
+/// What AdamW trains of a float32 store: every storage once, in the store's order. Throws UserError
+/// for a store in another precision.
+std::vector<OptimizerParameter> optimizer_parameters(model::WeightStore& weights);
+
+/// One step from the store's gradients, in place; raises the weight version unless it was skipped.
+OptimizerStep update_weights(model::WeightStore& weights, AdamW& optimizer, double learning_rate);
+
+}  // namespace tandem::trainer
