@@ -1,13 +1,13 @@
 #include "app/compute.h"
 
-#include <malloc.h>
-#include <sched.h>
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <fstream>
 #include <limits>
 #include <string>
+
+#include <malloc.h>
+#include <sched.h>
+#include <sys/resource.h>
 
 #include <ATen/Parallel.h>
 
@@ -58,12 +58,13 @@ void set_up_compute(const ComputeSettings& settings) {
   if (settings.threads < 0 || settings.threads > 1024) {
     fail<UserError>("threads is {}; use 1 to 1024, or 0 for all cores", settings.threads);
   }
-  // Activations are freed and taken again each step; giving them back to the system would cost a page
-  // fault for every 4 KB of them.
+  // Activations are freed and taken again each step; giving them back to the system would cost a
+  // page fault for every 4 KB of them.
   ::mallopt(M_MMAP_MAX, 0);
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   kernels::set_isa(settings.isa);
-  at::set_num_threads(1);  // the kernels have their own pool; a second team of spinning threads hurts
+  at::set_num_threads(
+      1);  // the kernels have their own pool; a second team of spinning threads hurts
   const std::int64_t threads = settings.threads == 0 ? usable_cores() : settings.threads;
   set_compute_threads(static_cast<int>(threads));
 }

@@ -11,7 +11,8 @@ struct ComputeSettings {
   std::string isa = "auto";  // auto, avx512, avx2, portable
 };
 
-/// Sets the process up. Called once, after worker processes were forked and before the first tensor.
+/// Sets the process up. Called once, after worker processes were forked and before the first
+/// tensor.
 void set_up_compute(const ComputeSettings& settings);
 
 /// Cores that the process may use.

@@ -12,9 +12,8 @@ namespace {
 constexpr std::int64_t kFloatBytes = 4;
 
 std::int64_t num_weights(const model::ModelConfig& c) {
-  const std::int64_t attention =
-      c.hidden_size * (c.num_heads + 2 * c.num_kv_heads) * c.head_dim +
-      c.hidden_size * c.num_heads * c.head_dim;
+  const std::int64_t attention = c.hidden_size * (c.num_heads + 2 * c.num_kv_heads) * c.head_dim +
+                                 c.hidden_size * c.num_heads * c.head_dim;
   const std::int64_t per_layer =
       attention + 3 * c.hidden_size * c.intermediate_size + 2 * c.hidden_size;
   const std::int64_t vocabulary = c.vocab_size * c.hidden_size * (c.tied_embeddings ? 1 : 2);
@@ -40,7 +39,9 @@ std::int64_t kv_need(const MemoryRequest& r) {
   const auto& c = r.config;
   const std::int64_t per_token =
       2 * c.num_layers * c.num_kv_heads * c.head_dim * r.bytes_per_weight;
-  const auto blocks = [&](std::int64_t tokens) { return (tokens + r.block_size - 1) / r.block_size; };
+  const auto blocks = [&](std::int64_t tokens) {
+    return (tokens + r.block_size - 1) / r.block_size;
+  };
   // A group: its prompt once, and for each sample its new tokens and a copy of the last block.
   const std::int64_t group =
       blocks(r.max_prompt_tokens) + r.samples_per_prompt * (blocks(r.max_new_tokens) + 1);
@@ -71,12 +72,11 @@ MemoryPlan plan_memory(const MemoryRequest& r) {
   const std::int64_t sampling_rows =
       std::min(r.max_batched_tokens,
                r.prompts_per_step * std::max(r.max_prompt_tokens, r.samples_per_prompt));
-  plan.workspace = kFloatBytes * (sampling_rows * transient_floats(r.config) +
-                                  64 * r.config.vocab_size);
+  plan.workspace =
+      kFloatBytes * (sampling_rows * transient_floats(r.config) + 64 * r.config.vocab_size);
   const auto with = [&](bool checkpointing) {
     plan.checkpoint_layers = checkpointing;
-    plan.activations =
-        r.rows_per_microbatch * activation_bytes_per_row(r.config, checkpointing);
+    plan.activations = r.rows_per_microbatch * activation_bytes_per_row(r.config, checkpointing);
   };
   with(r.activation_checkpointing == "on");
   if (r.activation_checkpointing == "auto" && plan.train_peak() > r.available_bytes) {
@@ -89,7 +89,8 @@ MemoryPlan plan_memory(const MemoryRequest& r) {
   }
   if (plan.peak() > r.available_bytes || plan.kv <= 0) {
     fail<MachineError>(
-        "not enough memory: the peak would be {} MB (weights {}, reference {}, optimizer {}, gradients "
+        "not enough memory: the peak would be {} MB (weights {}, reference {}, optimizer {}, "
+        "gradients "
         "{}, activations {}, kv cache {}, workspace {}), {} MB are available; lower "
         "trainer.tokens_per_microbatch or rollout.kv_bytes",
         plan.peak() / 1'000'000,
@@ -114,7 +115,8 @@ std::string MemoryPlan::to_text(std::int64_t available_bytes) const {
   line("reference", reference, "frozen copy for the KL term");
   line("optimizer", optimizer, "");
   line("gradients", gradients, "train phase");
-  line("activations", activations,
+  line("activations",
+       activations,
        checkpoint_layers ? "train phase, layers recomputed" : "train phase");
   line("kv cache", kv, "rollout phase");
   line("workspace", workspace, "rollout phase");

@@ -12,7 +12,7 @@ namespace tandem::app {
 struct MemoryRequest {
   model::ModelConfig config;
   std::int64_t bytes_per_weight = 4;
-  bool with_reference = false;          // a frozen copy for the KL term
+  bool with_reference = false;  // a frozen copy for the KL term
   std::int64_t rows_per_microbatch = 0;
   std::int64_t prompts_per_step = 0;
   std::int64_t samples_per_prompt = 0;
@@ -20,7 +20,7 @@ struct MemoryRequest {
   std::int64_t max_new_tokens = 0;
   std::int64_t block_size = 16;
   std::int64_t max_batched_tokens = 2048;
-  std::int64_t kv_bytes = 0;            // 0: as much as one step can use
+  std::int64_t kv_bytes = 0;                      // 0: as much as one step can use
   std::string activation_checkpointing = "auto";  // auto, on, off
   std::int64_t available_bytes = 0;
 };
@@ -46,7 +46,8 @@ struct MemoryPlan {
 };
 
 /// The plan of a training run. Checkpointing is chosen where it is "auto": on when the train phase
-/// would otherwise need more than is there. Throws MachineError, with the sum, when it does not fit.
+/// would otherwise need more than is there. Throws MachineError, with the sum, when it does not
+/// fit.
 MemoryPlan plan_memory(const MemoryRequest& request);
 
 /// Bytes of activations that the backward pass of one row needs.

@@ -9,8 +9,8 @@
 
 namespace tandem::app {
 
-/// Renders messages by the model's chat template with a generation prompt. Throws UserError, with the
-/// template's own words, when it refuses them.
+/// Renders messages by the model's chat template with a generation prompt. Throws UserError, with
+/// the template's own words, when it refuses them.
 std::string render_chat(const Session& session, const std::vector<Message>& messages);
 
 /// Ids of a rendered chat: special tokens in it count, none are added.

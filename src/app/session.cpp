@@ -105,13 +105,12 @@ Session init_session(const std::string& folder, std::uint64_t seed, const Sessio
 
 FrozenCopy frozen_copy(const Session& session) {
   FrozenCopy copy;
-  copy.weights = std::make_unique<model::WeightStore>(session.weights->config(),
-                                                      session.weights->dtype());
+  copy.weights =
+      std::make_unique<model::WeightStore>(session.weights->config(), session.weights->dtype());
   const auto tensors = session.weights->named_tensors();
   const std::map<std::string, at::Tensor> by_name(tensors.begin(), tensors.end());
   copy.weights->load([&](const std::string& name) { return by_name.at(name); });
-  copy.decoder =
-      std::make_unique<model::Decoder>(*copy.weights, session.decoder->max_positions());
+  copy.decoder = std::make_unique<model::Decoder>(*copy.weights, session.decoder->max_positions());
   return copy;
 }
 

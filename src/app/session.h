@@ -1,4 +1,5 @@
-// An opened model: weights, decoder, tokenizer, chat template, and what an export needs beside them.
+// An opened model: weights, decoder, tokenizer, chat template, and what an export needs beside
+// them.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,11 @@ namespace tandem::app {
 struct Session {
   std::unique_ptr<model::WeightStore> weights;
   std::unique_ptr<model::Decoder> decoder;
-  std::optional<text::Tokenizer> tokenizer;          // none where the model has no files for it
-  std::optional<text::ChatTemplate> chat_template;   // none where the tokenizer has none
-  std::map<std::string, std::string> files;          // tokenizer files, for exports
-  std::vector<TokenId> stop_ids;                     // all end-of-sequence ids
-  std::int64_t num_ids = 0;                          // of the tokenizer, at most the vocabulary
+  std::optional<text::Tokenizer> tokenizer;         // none where the model has no files for it
+  std::optional<text::ChatTemplate> chat_template;  // none where the tokenizer has none
+  std::map<std::string, std::string> files;         // tokenizer files, for exports
+  std::vector<TokenId> stop_ids;                    // all end-of-sequence ids
+  std::int64_t num_ids = 0;                         // of the tokenizer, at most the vocabulary
 
   /// The tokenizer. Throws UserError, naming the model, where there is none.
   [[nodiscard]] const text::Tokenizer& need_tokenizer() const;
@@ -33,8 +34,8 @@ struct Session {
 };
 
 struct SessionOptions {
-  std::string dtype = "auto";       // auto: the file's (float16 becomes float32)
-  std::int64_t max_positions = 0;   // tables are made for so many; 0: the model's, at most 32,768
+  std::string dtype = "auto";      // auto: the file's (float16 becomes float32)
+  std::int64_t max_positions = 0;  // tables are made for so many; 0: the model's, at most 32,768
 };
 
 /// Opens a model and loads its weights. Throws UserError for anything wrong with it.

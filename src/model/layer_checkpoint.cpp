@@ -1,44 +1,34 @@
 #include "model/layer_checkpoint.h"
 
+#include <memory>
 #include <utility>
 
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
 
 namespace tandem::model {
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::Function;
-using torch::autograd::tensor_list;
+using torch::autograd::variable_list;
 
-struct CheckpointFunction : Function<CheckpointFunction> {
-  static at::Tensor forward(AutogradContext* context,
-                            const at::Tensor& x,
-                            const std::shared_ptr<LayerFunction>& layer) {
-    context->save_for_backward({x});
-    context->saved_data["layer"] = c10::make_intrusive<Holder>(layer);
-    const at::NoGradGuard no_grad;
-    return (*layer)(x);
-  }
+// A node of the graph that holds a function, which torch::autograd::Function cannot.
+struct CheckpointBackward final : torch::autograd::Node {
+  CheckpointBackward(at::Tensor input, LayerFunction function)
+      : x(std::move(input)), layer(std::move(function)) {}
 
-  static tensor_list backward(AutogradContext* context, const tensor_list& gradients) {
-    const auto x = context->get_saved_variables()[0].detach().requires_grad_();
-    const auto holder = context->saved_data["layer"].toCapsule();
-    const auto& layer = *static_cast<Holder*>(holder.get())->layer;
+  variable_list apply(variable_list&& gradients) override {
     const at::AutoGradMode grad_mode(true);
-    const auto y = layer(x);
-    torch::autograd::backward({y}, {gradients[0]});
-    return {x.grad(), {}};
+    const auto input = x.detach().requires_grad_();
+    torch::autograd::backward({layer(input)}, {gradients[0]});
+    return {input.grad()};
   }
 
- private:
-  // An IValue holds intrusive pointers only.
-  struct Holder : torch::CustomClassHolder {
-    explicit Holder(std::shared_ptr<LayerFunction> function) : layer(std::move(function)) {}
-    std::shared_ptr<LayerFunction> layer;
-  };
+  void release_variables() override { x.reset(); }
+
+  at::Tensor x;  // detached: the graph above it is not kept by this
+  LayerFunction layer;
 };
 
 }  // namespace
@@ -47,7 +37,15 @@ at::Tensor checkpoint_layer(const at::Tensor& x, const LayerFunction& layer) {
   if (!at::GradMode::is_enabled() || !x.requires_grad()) {
     return layer(x);
   }
-  return CheckpointFunction::apply(x, std::make_shared<LayerFunction>(layer));
+  auto y = [&] {
+    const at::NoGradGuard no_grad;
+    return layer(x);
+  }();
+  const auto node = std::shared_ptr<CheckpointBackward>(new CheckpointBackward(x.detach(), layer),
+                                                        torch::autograd::deleteNode);
+  node->set_next_edges(torch::autograd::collect_next_edges(x));
+  torch::autograd::set_history(y, node);
+  return y;
 }
 
 }  // namespace tandem::model

@@ -19,7 +19,7 @@ struct EngineConfig {
   std::int64_t max_batched_tokens = 2048;  // rows of one step
   std::int64_t max_model_len = 0;          // longest sequence; 0: the decoder's positions
   std::int64_t num_ids = 0;                // of the tokenizer; ids at or above it are never drawn
-  std::int64_t max_sequences = 256;  // samples that run at one time
+  std::int64_t max_sequences = 256;        // samples that run at one time
   bool prefix_cache = true;
 };
 

@@ -40,14 +40,17 @@ inline TinyModel random_model(std::uint64_t seed = 1, at::ScalarType dtype = at:
   config.head_dim = 12;
   config.vocab_size = 1500;
   config.max_positions = 512;
-  config.tied_embeddings = true;
   config.sliding_window_of_layer = {0, 0};
   config.eos_ids = {2};
   TinyModel tiny;
   tiny.weights = std::make_unique<model::WeightStore>(config, dtype);
   tiny.weights->init_random(seed);
-  // Wider logits than a fresh model's, so that distributions have peaks and ties are rare.
-  tiny.weights->embedding().value.mul_(20);
+  // Larger weights than a fresh model's, so that every layer matters and distributions have peaks.
+  for (const auto& [name, tensor] : tiny.weights->named_tensors()) {
+    if (tensor.dim() == 2) {
+      tensor.mul_(8);
+    }
+  }
   tiny.decoder = std::make_unique<model::Decoder>(*tiny.weights, 512);
   return tiny;
 }

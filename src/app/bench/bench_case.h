@@ -18,7 +18,7 @@ struct BenchSizes {
   std::int64_t new_tokens = 256;
   std::int64_t sequences = 8;
   std::int64_t tokens = 256;
-  bool shared_text = false;             // all prompts begin alike
+  bool shared_text = false;  // all prompts begin alike
   std::vector<std::int64_t> batches = {1, 8, 32, 64, 128};
 };
 
@@ -38,15 +38,15 @@ BenchResult bench_decode(const Session& session, const BenchSizes& sizes);
 /// `score`: teacher-forced log-probabilities of random sequences.
 BenchResult bench_score(const Session& session, const BenchSizes& sizes);
 
-/// `train`: forward, backward and update. With prompt_tokens below tokens, groups of `samples` share a
-/// prompt and only the tokens after it are trained.
+/// `train`: forward, backward and update. With prompt_tokens below tokens, groups of `samples`
+/// share a prompt and only the tokens after it are trained.
 BenchResult bench_train(const Session& session, const BenchSizes& sizes, bool shared_prompts);
 
 /// `step`: one whole RL step with a trivial reward.
 BenchResult bench_step(const Session& session, const BenchSizes& sizes);
 
-/// `kernels`: GFLOP/s of the products at the model's shapes, and their share of what a loop of fused
-/// multiply-adds on registers alone reaches in the same run.
+/// `kernels`: GFLOP/s of the products at the model's shapes, and their share of what a loop of
+/// fused multiply-adds on registers alone reaches in the same run.
 BenchResult bench_kernels(const Session& session);
 
 /// Ids that look like text to the kernels: uniform, the same for the same arguments.

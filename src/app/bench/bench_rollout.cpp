@@ -12,9 +12,9 @@ namespace {
 std::unique_ptr<rollout::Engine> make_engine(const Session& session, std::int64_t num_tokens) {
   rollout::EngineConfig config;
   config.num_ids = session.num_ids;
-  config.kv_bytes = (num_tokens + 2 * config.block_size) *
-                    rollout::kv_bytes_per_token(session.decoder->config(),
-                                                session.weights->dtype());
+  config.kv_bytes =
+      (num_tokens + 2 * config.block_size) *
+      rollout::kv_bytes_per_token(session.decoder->config(), session.weights->dtype());
   return std::make_unique<rollout::Engine>(*session.decoder, config, nullptr);
 }
 
@@ -78,8 +78,7 @@ std::vector<TokenId> random_ids(const Session& session, std::int64_t count, std:
 }
 
 BenchResult bench_rollout(const Session& session, const BenchSizes& sizes) {
-  const std::int64_t per_group =
-      sizes.prompt_tokens + 32 + sizes.samples * (sizes.new_tokens + 32);
+  const std::int64_t per_group = sizes.prompt_tokens + 32 + sizes.samples * (sizes.new_tokens + 32);
   const auto engine = make_engine(session, sizes.prompts * per_group);
   for (std::int64_t p = 0; p < sizes.prompts; ++p) {
     engine->add(make_request(session, sizes, p, static_cast<std::int32_t>(sizes.samples)));
@@ -97,8 +96,7 @@ BenchResult bench_rollout(const Session& session, const BenchSizes& sizes) {
 BenchResult bench_decode(const Session& session, const BenchSizes& sizes) {
   BenchResult result;
   for (const auto batch : sizes.batches) {
-    const auto engine =
-        make_engine(session, batch * (sizes.prompt_tokens + sizes.new_tokens + 64));
+    const auto engine = make_engine(session, batch * (sizes.prompt_tokens + sizes.new_tokens + 64));
     for (std::int64_t p = 0; p < batch; ++p) {
       engine->add(make_request(session, sizes, p, 1));
     }

@@ -15,7 +15,9 @@ namespace {
 
 constexpr std::int64_t kRows = 2048;  // of a micro-batch
 
-double rate(std::int64_t tokens, double seconds) { return static_cast<double>(tokens) / seconds; }
+double rate(std::int64_t tokens, double seconds) {
+  return static_cast<double>(tokens) / seconds;
+}
 
 std::vector<trainer::SftExample> training_batch(const Session& session,
                                                 const BenchSizes& sizes,
@@ -27,8 +29,8 @@ std::vector<trainer::SftExample> training_batch(const Session& session,
     trainer::SftExample example;
     const std::int64_t group = shared_prompts ? s / sizes.samples : s;
     example.ids = random_ids(session, prompt, static_cast<std::uint64_t>(group));
-    const auto answer = random_ids(
-        session, sizes.tokens - prompt, static_cast<std::uint64_t>(sizes.sequences + s));
+    const auto answer =
+        random_ids(session, sizes.tokens - prompt, static_cast<std::uint64_t>(sizes.sequences + s));
     example.ids.insert(example.ids.end(), answer.begin(), answer.end());
     example.prompt_length = prompt;
     example.mask.assign(answer.size(), 1);
@@ -62,8 +64,7 @@ std::vector<DrawnPrompt> random_prompts(const Session& session, const BenchSizes
     DrawnPrompt drawn;
     drawn.draw = p;
     drawn.prompt.id = "prompt " + std::to_string(p);
-    drawn.prompt.ids =
-        random_ids(session, sizes.prompt_tokens, static_cast<std::uint64_t>(p));
+    drawn.prompt.ids = random_ids(session, sizes.prompt_tokens, static_cast<std::uint64_t>(p));
     prompts.push_back(std::move(drawn));
   }
   return prompts;
@@ -88,8 +89,7 @@ BenchResult bench_score(const Session& session, const BenchSizes& sizes) {
           {.ids = ids[static_cast<std::size_t>(s)], .prompt_length = 1, .wanted = wanted});
     }
     const std::vector<const std::vector<AllowedSet>*> allowed(packs.size(), &all);
-    const trainer::PackedPass pass(
-        *session.decoder, packs, allowed, {.num_ids = session.num_ids});
+    const trainer::PackedPass pass(*session.decoder, packs, allowed, {.num_ids = session.num_ids});
   }
   result.seconds = watch.seconds();
   result.figures["tokens_per_s"] = rate(sizes.sequences * sizes.tokens, result.seconds);
@@ -118,8 +118,8 @@ BenchResult bench_step(const Session& session, const BenchSizes& sizes) {
   config.num_ids = session.num_ids;
   const std::int64_t tokens =
       sizes.prompts * (sizes.prompt_tokens + 32 + sizes.samples * (sizes.new_tokens + 32));
-  config.kv_bytes = tokens * rollout::kv_bytes_per_token(session.decoder->config(),
-                                                         session.weights->dtype());
+  config.kv_bytes =
+      tokens * rollout::kv_bytes_per_token(session.decoder->config(), session.weights->dtype());
   rollout::Engine engine(*session.decoder, config, nullptr);
   trainer::TrainStepConfig train;
   train.num_ids = session.num_ids;

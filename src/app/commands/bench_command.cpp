@@ -90,12 +90,13 @@ void add_figures(const std::map<std::string, double>& figures, JsonObject& recor
 
 int run_bench(BenchOptions options) {
   const auto& all = kinds();
-  const auto kind = std::find_if(
-      all.begin(), all.end(), [&](const auto& k) { return options.kind == k.name; });
+  const auto kind =
+      std::find_if(all.begin(), all.end(), [&](const auto& k) { return options.kind == k.name; });
   if (kind == all.end()) {
-    fail<UserError>("bench: unknown benchmark '{}'; there are: rollout, decode, score, train, step, "
-                    "kernels",
-                    options.kind);
+    fail<UserError>(
+        "bench: unknown benchmark '{}'; there are: rollout, decode, score, train, step, "
+        "kernels",
+        options.kind);
   }
   if (options.repeat < 1) {
     fail<UserError>("--repeat is {}; use 1 or more", options.repeat);
@@ -108,9 +109,8 @@ int run_bench(BenchOptions options) {
   for (std::int64_t i = 0; i < options.repeat; ++i) {
     results.push_back(kind->run(session, options));
   }
-  const auto best = std::min_element(results.begin(), results.end(), [](auto& a, auto& b) {
-    return a.seconds < b.seconds;
-  });
+  const auto best = std::min_element(
+      results.begin(), results.end(), [](auto& a, auto& b) { return a.seconds < b.seconds; });
   std::vector<double> seconds;
   for (const auto& result : results) {
     seconds.push_back(result.seconds);

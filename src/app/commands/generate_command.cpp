@@ -129,8 +129,8 @@ std::string top_json(const std::vector<std::vector<std::pair<TokenId, float>>>& 
   for (std::size_t t = 0; t < top.size(); ++t) {
     text += t == 0 ? "[" : ",[";
     for (std::size_t i = 0; i < top[t].size(); ++i) {
-      text += fmt::format("{}[{},{}]", i == 0 ? "" : ",", top[t][i].first,
-                          json_number(top[t][i].second));
+      text += fmt::format(
+          "{}[{},{}]", i == 0 ? "" : ",", top[t][i].first, json_number(top[t][i].second));
     }
     text += "]";
   }
@@ -171,8 +171,8 @@ std::int64_t kv_bytes(const std::vector<DrawnPrompt>& prompts,
     longest = std::max(longest, static_cast<std::int64_t>(drawn.prompt.ids.size()));
   }
   const std::int64_t per_group = longest + 32 + options.n * (options.max_new_tokens + 48);
-  const std::int64_t groups = std::min<std::int64_t>(
-      static_cast<std::int64_t>(prompts.size()), 1 + 256 / options.n);
+  const std::int64_t groups =
+      std::min<std::int64_t>(static_cast<std::int64_t>(prompts.size()), 1 + 256 / options.n);
   const std::int64_t per_token =
       rollout::kv_bytes_per_token(session.decoder->config(), session.weights->dtype());
   return std::min((groups * per_group + 32) * per_token, available_memory_bytes() / 2);

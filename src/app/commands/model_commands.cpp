@@ -3,9 +3,10 @@
 #include <map>
 #include <memory>
 
-#include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <ATen/ATen.h>
 
 #include "app/commands/compute_commands.h"
 #include "app/jsonl.h"
@@ -83,15 +84,27 @@ int run_inspect(const InspectOptions& options) {
   }
   LineWriter out("-");
   out.write(fmt::format("{}: {}, {:.1f} M parameters, stored as {}",
-                        options.model, c.family, static_cast<double>(parameters) / 1e6, c.dtype));
+                        options.model,
+                        c.family,
+                        static_cast<double>(parameters) / 1e6,
+                        c.dtype));
   out.write(fmt::format(
       "layers {}, hidden {}, intermediate {}, heads {} ({} kv, width {}), vocabulary {}{}, "
       "positions {}",
-      c.num_layers, c.hidden_size, c.intermediate_size, c.num_heads, c.num_kv_heads, c.head_dim,
-      c.vocab_size, c.tied_embeddings ? " (tied)" : "", c.max_positions));
+      c.num_layers,
+      c.hidden_size,
+      c.intermediate_size,
+      c.num_heads,
+      c.num_kv_heads,
+      c.head_dim,
+      c.vocab_size,
+      c.tied_embeddings ? " (tied)" : "",
+      c.max_positions));
   out.write("");
   for (const auto& tensor : model::expected_tensors(c)) {
-    out.write(fmt::format("{:<52} {:<8} {}", tensor.name, reader.stored_dtype(tensor.name),
+    out.write(fmt::format("{:<52} {:<8} {}",
+                          tensor.name,
+                          reader.stored_dtype(tensor.name),
                           shape_text(tensor.shape)));
   }
   out.write("");
@@ -121,12 +134,11 @@ int run_convert(const ConvertOptions& options) {
   if (reader.is_gguf()) {
     files = open_tokenizer(options.source).files();
   }
-  model::write_model_folder(
-      options.target,
-      reader.config(),
-      [&](const std::string& name) { return reader.read(name); },
-      files,
-      {.dtype = options.dtype});
+  model::write_model_folder(options.target,
+                            reader.config(),
+                            [&](const std::string& name) { return reader.read(name); },
+                            files,
+                            {.dtype = options.dtype});
   return 0;
 }
 
@@ -139,11 +151,14 @@ int run_make_data(const MakeDataOptions& options) {
   if (options.task != "arithmetic") {
     fail<UserError>("make-data: unknown task '{}'; there is: arithmetic", options.task);
   }
-  const auto files = make_arithmetic(
-      options.train, options.validation, static_cast<std::uint64_t>(options.seed));
+  const auto files =
+      make_arithmetic(options.train, options.validation, static_cast<std::uint64_t>(options.seed));
   LineWriter out("-");
-  out.write(fmt::format("{}: {} questions; {}: {} questions", options.train, files.num_train,
-                        options.validation, files.num_validation));
+  out.write(fmt::format("{}: {} questions; {}: {} questions",
+                        options.train,
+                        files.num_train,
+                        options.validation,
+                        files.num_validation));
   out.finish();
   return 0;
 }
@@ -152,7 +167,8 @@ int run_make_data(const MakeDataOptions& options) {
 
 void set_up_inspect(CommandLine& line) {
   const auto options = std::make_shared<InspectOptions>();
-  line.need_word("model", options->model, "Hugging Face folder, .gguf file, or org/name in the cache");
+  line.need_word(
+      "model", options->model, "Hugging Face folder, .gguf file, or org/name in the cache");
   line.add("--json", options->json, "a file for the facts as one JSON object, or -");
   line.run([options] { return run_inspect(*options); });
 }

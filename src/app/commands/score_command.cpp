@@ -2,9 +2,10 @@
 #include <algorithm>
 #include <memory>
 
+#include <nlohmann/json.hpp>
+
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <nlohmann/json.hpp>
 
 #include "app/commands/compute_commands.h"
 #include "app/compute.h"
@@ -83,8 +84,8 @@ std::string top_json(const Session& session, const Row& row, const ScoreOptions&
     const auto logits =
         kernels::logits(hidden.narrow(0, t, 1), session.weights->head())[0].contiguous();
     const auto over = kernels::reduce_logits(logits.data_ptr<float>(), session.num_ids, scale);
-    const auto best = logits.narrow(0, 0, session.num_ids)
-                          .topk(std::min(options.top, session.num_ids));
+    const auto best =
+        logits.narrow(0, 0, session.num_ids).topk(std::min(options.top, session.num_ids));
     text += t == 0 ? "[" : ",[";
     for (std::int64_t i = 0; i < std::get<1>(best).size(0); ++i) {
       const auto id = std::get<1>(best)[i].item<std::int64_t>();
@@ -110,11 +111,10 @@ void score_rows(std::span<const Row> rows,
   }
   const std::vector<AllowedSet> all;
   const std::vector<const std::vector<AllowedSet>*> allowed(packs.size(), &all);
-  const trainer::PackedPass pass(
-      *session.decoder,
-      packs,
-      allowed,
-      {.temperature = options.temperature, .num_ids = session.num_ids});
+  const trainer::PackedPass pass(*session.decoder,
+                                 packs,
+                                 allowed,
+                                 {.temperature = options.temperature, .num_ids = session.num_ids});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     JsonObject object;
     object.add("id", rows[i].id)

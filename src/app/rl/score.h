@@ -15,8 +15,8 @@ namespace tandem::app {
 
 /// Runs all reward functions on all trajectories and writes their outcomes into them.
 ///
-/// Returns the mean of the numbers that functions logged, by name. Throws Error where a function with
-/// `on_failure: error` failed.
+/// Returns the mean of the numbers that functions logged, by name. Throws Error where a function
+/// with `on_failure: error` failed.
 std::map<std::string, double> score_groups(rewards::RewardSet& rewards,
                                            std::span<Group> groups,
                                            std::int64_t step);

@@ -14,7 +14,8 @@
 
 namespace tandem::app {
 
-/// Sorted by name. A metric without a value in a step (no completion ended by itself, say) is absent.
+/// Sorted by name. A metric without a value in a step (no completion ended by itself, say) is
+/// absent.
 using Metrics = std::map<std::string, double>;
 
 /// completions/*: lengths and how they ended.

@@ -51,8 +51,7 @@ void add_prompt(const Group& group, const std::vector<double>& values, Scores& s
   ++scores.num_prompts;
 }
 
-std::vector<double> values_of(const Group& group,
-                              std::span<const rewards::RewardConfig> configs) {
+std::vector<double> values_of(const Group& group, std::span<const rewards::RewardConfig> configs) {
   std::vector<double> values;
   for (const auto& t : group.trajectories) {
     values.push_back(combined_reward(t, configs).value_or(0.0));
