@@ -198,6 +198,13 @@ bool is_word(char32_t code) {
          category == UTF8PROC_CATEGORY_PC;
 }
 
+bool is_printable(char32_t code) {
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(code));
+  const bool separator = category >= UTF8PROC_CATEGORY_ZS && category <= UTF8PROC_CATEGORY_ZP;
+  const bool control = category >= UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CN;
+  return code == ' ' || (!separator && !control);
+}
+
 std::string normalize(std::string_view text, NormalForm form) {
   int options = UTF8PROC_STABLE;
   const bool composed = form == NormalForm::kNfc || form == NormalForm::kNfkc;

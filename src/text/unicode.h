@@ -45,6 +45,10 @@ enum CharClass : std::uint8_t { kOther = 0, kLetter = 1, kNumber = 2, kSpace = 4
 /// \w: letters, marks, decimal digits, letter numbers and connectors.
 [[nodiscard]] bool is_word(char32_t code);
 
+/// What Python prints without an escape: no control, format, private, unassigned character and no
+/// separator but the space.
+[[nodiscard]] bool is_printable(char32_t code);
+
 enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 
 /// The normal form of valid UTF-8.
