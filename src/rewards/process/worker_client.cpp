@@ -42,7 +42,9 @@ void WorkerClient::start() {
 // Ends the worker after a failed exchange and says what became of it.
 std::string WorkerClient::give_up(ChannelState state, const std::string& timeout) {
   channel_.reset();
-  const int status = spawner_.stop(std::exchange(pid_, -1), /*grace=*/false);
+  // A worker that closed its socket is about to end, and its exit status is worth a moment.
+  const bool grace = state == ChannelState::kClosed;
+  const int status = spawner_.stop(std::exchange(pid_, -1), grace);
   return state == ChannelState::kTimedOut ? timeout : describe_wait_status(status);
 }
 
