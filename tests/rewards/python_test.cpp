@@ -7,10 +7,10 @@
 #include "rewards/reward_library.h"
 
 // Ends the test case, saying so, where there is no python3.
-#define TANDEM_NEEDS_PYTHON()                                       \
-  if (std::system("python3 -c pass > /dev/null 2>&1") != 0) {       \
-    MESSAGE("skipped: no python3");                                 \
-    return;                                                         \
+#define TANDEM_NEEDS_PYTHON()                                 \
+  if (std::system("python3 -c pass > /dev/null 2>&1") != 0) { \
+    MESSAGE("skipped: no python3");                           \
+    return;                                                   \
   }
 
 namespace tandem::rewards::test {
@@ -110,7 +110,7 @@ class PythonFile {
   }
 
   std::vector<Score> score(const RewardConfig& config,
-                                         const std::vector<RewardSample>& samples) const {
+                           const std::vector<RewardSample>& samples) const {
     RewardSet rewards({config});
     return rewards.score(samples, 7)[0];
   }
