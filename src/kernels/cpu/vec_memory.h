@@ -190,13 +190,19 @@ template <>
 }
 #endif
 
-/// The largest lane; lanes must not be NaN.
+/// The largest lane, by one fixed tree; which one where a lane is NaN is not defined.
 [[gnu::always_inline]] inline float max_lane(Vec v) {
-  float best = lane(v, 0);
-  for (int i = 1; i < kLanes; ++i) {
-    best = lane(v, i) > best ? lane(v, i) : best;
-  }
-  return best;
+  const auto larger = [](auto a, auto b) { return a > b ? a : b; };
+#if defined(__AVX512F__)
+  const __m256 m8 = larger(_mm512_castps512_ps256(v.part[0]), _mm512_extractf32x8_ps(v.part[0], 1));
+  const Quad m4 = larger(_mm256_castps256_ps128(m8), _mm256_extractf128_ps(m8, 1));
+#elif defined(__AVX2__)
+  const __m256 m8 = larger(v.part[0], v.part[1]);
+  const Quad m4 = larger(_mm256_castps256_ps128(m8), _mm256_extractf128_ps(m8, 1));
+#else
+  const Quad m4 = larger(larger(v.part[0], v.part[2]), larger(v.part[1], v.part[3]));
+#endif
+  return larger(larger(float{m4[0]}, float{m4[2]}), larger(float{m4[1]}, float{m4[3]}));
 }
 
 }  // namespace tandem::kernels::TANDEM_ISA
