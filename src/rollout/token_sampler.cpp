@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "base/error.h"
+#include "rollout/row_scan.h"
 
 namespace tandem::rollout {
 namespace {
@@ -57,17 +57,19 @@ SampledToken TokenSampler::sample(const float* logits, const SamplingInput& inpu
   const SamplingParams& params = *input.params;
   const Row row(logits, static_cast<std::size_t>(num_ids_));
   SampledToken token;
+  reduced_row_ = nullptr;
   token.allowed.banned = banned_ids(input);
   const Row masked = with_banned(row, token.allowed.banned);
   const Row shifted = with_penalty(masked, input);
-  const auto likeliest = std::ranges::max_element(shifted);  // the first of equals
-  if (!usable(row) || *likeliest <= kBannedLogit) {
+  const RowScan scan = scan_row(shifted);
+  const bool usable = scan.usable && (shifted.data() == logits || scan_row(row).usable);
+  if (!usable || scan.max <= kBannedLogit) {
     token.allowed = {};
     token.finite = false;
     return token;
   }
   if (params.greedy()) {
-    token.id = static_cast<TokenId>(likeliest - shifted.begin());
+    token.id = static_cast<TokenId>(std::ranges::find(shifted, scan.max) - shifted.begin());
   } else if (restricts(params)) {
     keep(shifted, params);
     token.id = draw_kept(params, random_uniform(input.key));
@@ -80,14 +82,6 @@ SampledToken TokenSampler::sample(const float* logits, const SamplingInput& inpu
   }
   report(masked, params, token);
   return token;
-}
-
-bool TokenSampler::usable(Row logits) const {
-  bool usable = true;
-  for (const float logit : logits) {
-    usable &= logit <= std::numeric_limits<float>::max();  // false for NaN and +inf
-  }
-  return usable;
 }
 
 std::vector<TokenId> TokenSampler::banned_ids(const SamplingInput& input) const {
@@ -151,7 +145,7 @@ void TokenSampler::keep(Row logits, const SamplingParams& params) {
     }
     kept_.resize(cut(params, total));
   } else {
-    const double total = params.top_p < 1 ? total_weight(logits, params) : 0;
+    const double total = params.top_p < 1 ? reduce(logits, params).sum : 0;
     for (const std::int64_t count :
          {std::int64_t{64}, std::int64_t{512}, AllowedSet::kMaxListed + 1}) {
       top_candidates(logits, count, kept_);
@@ -171,10 +165,13 @@ void TokenSampler::keep(Row logits, const SamplingParams& params) {
   std::ranges::sort(kept_, by_id);
 }
 
-double TokenSampler::total_weight(Row logits, const SamplingParams& params) const {
-  const LogSumExp over =
-      math_.reduce(logits.data(), num_ids_, inverse_temperature(params.temperature));
-  return over.sum;
+// The draw and the report mostly want it of the same row: it is computed once.
+LogSumExp TokenSampler::reduce(Row logits, const SamplingParams& params) {
+  if (reduced_row_ != logits.data()) {
+    reduced_ = math_.reduce(logits.data(), num_ids_, inverse_temperature(params.temperature));
+    reduced_row_ = logits.data();
+  }
+  return reduced_;
 }
 
 // How many of kept_, which is in the order of the filters, top-p and min-p leave; at least one.
@@ -207,7 +204,7 @@ TokenId TokenSampler::draw_kept(const SamplingParams& params, double uniform) {
 
 TokenId TokenSampler::draw_any(Row logits, const SamplingParams& params, double uniform) {
   const float factor = inverse_temperature(params.temperature);
-  const LogSumExp over = math_.reduce(logits.data(), num_ids_, factor);
+  const LogSumExp over = reduce(logits, params);
   weights_.resize(logits.size());
   math_.exp_shifted(logits.data(), num_ids_, factor, over.max, weights_.data());
   chunk_sums_.clear();
@@ -244,7 +241,7 @@ void TokenSampler::report(Row logits, const SamplingParams& params, SampledToken
     }
     over = reduce_listed(weights_, factor);
   } else {
-    over = math_.reduce(logits.data(), num_ids_, factor);
+    over = reduce(logits, params);
   }
   token.logprob = logprob_of(logits[token.id], factor, over);
   if (params.num_top_logprobs == 0) {

@@ -48,13 +48,12 @@ class TokenSampler {
  private:
   using Row = std::span<const float>;
 
-  [[nodiscard]] bool usable(Row logits) const;
   [[nodiscard]] std::vector<TokenId> banned_ids(const SamplingInput& input) const;
   Row with_banned(Row logits, std::span<const TokenId> banned);
   Row with_penalty(Row logits, const SamplingInput& input);
   [[nodiscard]] bool restricts(const SamplingParams& params) const;
   void keep(Row logits, const SamplingParams& params);
-  [[nodiscard]] double total_weight(Row logits, const SamplingParams& params) const;
+  LogSumExp reduce(Row logits, const SamplingParams& params);
   [[nodiscard]] std::size_t cut(const SamplingParams& params, double total) const;
   [[nodiscard]] TokenId draw_kept(const SamplingParams& params, double uniform);
   [[nodiscard]] TokenId draw_any(Row logits, const SamplingParams& params, double uniform);
@@ -63,6 +62,8 @@ class TokenSampler {
 
   std::int64_t num_ids_;
   VocabMath math_;
+  const float* reduced_row_ = nullptr;  // the row that reduced_ is of; not owned
+  LogSumExp reduced_;
   std::vector<float> masked_;       // the row with banned ids
   std::vector<float> penalised_;    // the row after the penalty
   std::vector<float> weights_;      // exp of the row

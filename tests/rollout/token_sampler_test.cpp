@@ -202,7 +202,8 @@ TEST_CASE("a row with NaN, +inf or only -inf gives no token") {
       CHECK(token.id == -1);
     }
   }
-  // all that is possible is banned
+  // a NaN that a ban would hide, and a ban of all that is possible
+  CHECK_FALSE(sample({nan, 1}, {.min_new_tokens = 1, .stop_ids = {0}}).finite);
   CHECK_FALSE(sample({1, -kInfinity}, {.min_new_tokens = 1, .stop_ids = {0}}).finite);
 }
 
