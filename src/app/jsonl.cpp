@@ -36,14 +36,6 @@ std::string list_of(std::span<const Number> values) {
   return text + "]";
 }
 
-// nlohmann's text without its "[json.exception.parse_error.101] parse error at line 1, column 5: ".
-std::string reason_of(const nlohmann::json::parse_error& error) {
-  const std::string text = error.what();
-  const std::size_t at = text.find("column ");
-  const std::size_t colon = text.find(": ", at == std::string::npos ? 0 : at);
-  return colon == std::string::npos ? text : text.substr(colon + 2);
-}
-
 }  // namespace
 
 std::string json_number(double value) {
@@ -96,52 +88,6 @@ JsonObject& JsonObject::add_json(std::string_view key, std::string_view json) {
   body_ += ": ";
   body_ += json;
   return *this;
-}
-
-JsonlReader::JsonlReader(const std::string& file)
-    : name_(file == "-" ? "standard input" : file), in_(&std::cin) {
-  if (file == "-") {
-    return;
-  }
-  std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored)) {
-    fail<UserError>("{}: is a folder, a JSONL file was expected", file);
-  }
-  file_.open(file, std::ios::binary);
-  if (!file_) {
-    fail<UserError>("{}: cannot be read: {}", file, std::strerror(errno));
-  }
-  in_ = &file_;
-}
-
-std::optional<nlohmann::json> JsonlReader::next() {
-  for (std::string text; std::getline(*in_, text);) {
-    ++line_;
-    if (line_ == 1 && text.starts_with("\xEF\xBB\xBF")) {
-      text.erase(0, 3);
-    }
-    if (text.find_first_not_of(" \t\r") == std::string::npos) {
-      continue;
-    }
-    nlohmann::json value;
-    try {
-      value = nlohmann::json::parse(text);
-    } catch (const nlohmann::json::parse_error& e) {
-      fail<UserError>("{}: is not valid JSON: {}", place(), reason_of(e));
-    }
-    if (!value.is_object()) {
-      fail<UserError>("{}: a JSON object was expected, not {}", place(), value.type_name());
-    }
-    return value;
-  }
-  if (in_->bad()) {
-    fail<UserError>("{}: cannot be read: {}", name_, std::strerror(errno));
-  }
-  return std::nullopt;
-}
-
-std::string JsonlReader::place() const {
-  return fmt::format("{}:{}", name_, line_);
 }
 
 LineWriter::LineWriter(const std::string& file) : name_(file), out_(&std::cout) {

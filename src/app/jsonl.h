@@ -2,15 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <iosfwd>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
+#include "data/jsonl_reader.h"
 
 namespace tandem::app {
 
@@ -50,25 +48,7 @@ class JsonObject {
   std::string body_;
 };
 
-/// Reads objects one a line; blank lines, a byte-order mark and carriage returns are skipped.
-class JsonlReader {
- public:
-  /// Throws UserError when `file` cannot be read.
-  explicit JsonlReader(const std::string& file);
-
-  /// The next object, or nothing at the end. Throws UserError `FILE:LINE: ...` for a broken line or
-  /// one that is no object.
-  std::optional<nlohmann::json> next();
-
-  /// "FILE:LINE" of the object that `next` returned last.
-  [[nodiscard]] std::string place() const;
-
- private:
-  std::string name_;
-  std::ifstream file_;
-  std::istream* in_;  // file_ or standard input
-  std::int64_t line_ = 0;
-};
+using data::JsonlReader;
 
 /// Writes lines to a file, or to standard output for "-" and "".
 class LineWriter {

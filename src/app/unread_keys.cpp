@@ -35,7 +35,7 @@ constexpr std::string_view kNoCheckpoints =
 constexpr std::string_view kRawPrompts =
     "has no effect with data.template none: raw prompts have no turns";
 
-constexpr std::array<UnreadKey, 17> kUnreadKeys = {{
+constexpr std::array<UnreadKey, 18> kUnreadKeys = {{
     {"algorithm.kl.estimator", has_no_kl, "has no effect while algorithm.kl.coefficient is 0"},
     {"algorithm.kl.in", has_no_kl, "has no effect while algorithm.kl.coefficient is 0"},
     {"algorithm.advantage_epsilon",
@@ -56,6 +56,9 @@ constexpr std::array<UnreadKey, 17> kUnreadKeys = {{
     {"data.train.*.weight",
      [](const Recipe& r) { return r.data.train.size() < 2; },
      "has no effect with one file"},
+    {"data.last_batch",
+     [](const Recipe& r) { return r.data.train.size() > 1; },
+     "has no effect with several files, each of which goes on with its next epoch by itself"},
     {"sft.data.*.weight",
      [](const Recipe& r) { return r.sft.data.size() < 2; },
      "has no effect with one file"},

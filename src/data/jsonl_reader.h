@@ -1,0 +1,36 @@
+// JSON lines, one object a line, with the place of each for errors.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace tandem::data {
+
+/// Reads objects one a line; blank lines, a byte-order mark and carriage returns are skipped.
+class JsonlReader {
+ public:
+  /// "-" is standard input. Throws UserError when `file` cannot be read.
+  explicit JsonlReader(const std::string& file);
+
+  /// The next object, or nothing at the end. Throws UserError `FILE:LINE: ...` for a broken line,
+  /// one that is no object, and one longer than 256 MiB.
+  std::optional<nlohmann::json> next();
+
+  /// "FILE:LINE" of the object that `next` returned last.
+  [[nodiscard]] std::string place() const;
+
+ private:
+  [[nodiscard]] bool read_line(std::string& text);
+
+  std::string name_;
+  std::ifstream file_;
+  std::istream* in_;  // file_ or standard input
+  std::int64_t line_ = 0;
+};
+
+}  // namespace tandem::data
