@@ -166,10 +166,13 @@ std::vector<SampledToken> Engine::sample(const StepPlan& plan, const at::Tensor&
 
 void Engine::enter_train_phase() {
   TANDEM_CHECK(!scheduler_.has_work(), "the train phase cannot begin while requests are running");
-  // What the pages held is lost, so no block may be found again, whatever the weights' version.
-  TANDEM_CHECK(scheduler_.reset_cache(), "the prefix cache is in use while nothing runs");
+  forget_prefixes();  // what the pages held is lost, whatever the weights' version
   arena_.release();
   phase_ = Phase::kTrain;
+}
+
+void Engine::forget_prefixes() {
+  TANDEM_CHECK(scheduler_.reset_cache(), "the prefix cache cannot be emptied while requests run");
 }
 
 void Engine::enter_rollout_phase() {

@@ -52,6 +52,12 @@ class Engine {
   /// Takes them back. Blocks of older weights are unreachable from now on.
   void enter_rollout_phase();
 
+  /// Empties the prefix cache. Throws Error while requests are running.
+  void forget_prefixes();
+
+  /// The largest share of the cache in use since the last call.
+  double take_kv_usage_peak() { return scheduler_.take_kv_usage_peak(); }
+
   [[nodiscard]] std::int64_t kv_bytes() const { return arena_.bytes(); }
 
  private:

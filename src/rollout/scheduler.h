@@ -40,7 +40,7 @@ struct SchedulerCounters {
   std::int64_t running = 0;     // samples now
   std::int64_t waiting = 0;     // samples now
   double kv_usage = 0;          // share of the pool in use now
-  double kv_usage_peak = 0;
+  double kv_usage_peak = 0;  // since it was last taken
 };
 
 /// Takes requests and turns them into steps: schedule(), forward and sampling by the caller,
@@ -93,6 +93,9 @@ class Scheduler {
   bool preempt(std::int64_t draw, std::int32_t sample);
 
   [[nodiscard]] SchedulerCounters counters() const;
+
+  /// The highest kv_usage after a step since the last call.
+  double take_kv_usage_peak() { return std::exchange(counters_.kv_usage_peak, 0.0); }
   [[nodiscard]] const BlockManager& blocks() const { return blocks_; }
 
   /// Throws tandem::Error unless all books balance: see BlockManager, and promises to sequences.

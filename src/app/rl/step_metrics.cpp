@@ -165,7 +165,6 @@ void add_rollout_metrics(const rollout::SchedulerCounters& before,
       share(after.prefix_hit_tokens - before.prefix_hit_tokens,
             after.prefix_query_tokens - before.prefix_query_tokens);
   metrics["rollout/preemptions"] = static_cast<double>(after.preemptions - before.preemptions);
-  metrics["rollout/kv_usage_max"] = after.kv_usage_peak;
 }
 
 }  // namespace tandem::app

@@ -1,0 +1,86 @@
+#include "app/bench/fma_limit.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "base/stopwatch.h"
+#include "base/thread_pool.h"
+#include "kernels/isa.h"
+
+namespace tandem::app {
+namespace {
+
+constexpr std::int64_t kRounds = 2'000'000;
+constexpr int kChains = 12;  // enough to hide the latency of one
+
+// A loop over kChains independent accumulators of `Vec`; returns a value that depends on all.
+template <class Vec>
+[[gnu::always_inline]] inline float run_chains() {
+  constexpr int kLanes = sizeof(Vec) / sizeof(float);
+  Vec sums[kChains];
+  for (int i = 0; i < kChains; ++i) {
+    sums[i] = Vec{} + static_cast<float>(i);
+  }
+  Vec a = Vec{} + 0.999F;
+  Vec b = Vec{} + 1e-3F;
+  asm volatile("" : "+v"(a), "+v"(b));  // not known to the compiler
+  for (std::int64_t round = 0; round < kRounds; ++round) {
+    for (auto& sum : sums) {
+      sum = sum * a + b;
+    }
+  }
+  float total = 0;
+  for (const auto& sum : sums) {
+    total += sum[0] + sum[kLanes - 1];
+  }
+  return total;
+}
+
+using Vec16 = float __attribute__((vector_size(64)));
+using Vec8 = float __attribute__((vector_size(32)));
+using Vec4 = float __attribute__((vector_size(16)));
+
+#if defined(__x86_64__)
+[[gnu::target("avx512f,fma"), gnu::optimize("O3", "fp-contract=fast")]] float run_avx512() {
+  return run_chains<Vec16>();
+}
+[[gnu::target("avx2,fma"), gnu::optimize("O3", "fp-contract=fast")]] float run_avx2() {
+  return run_chains<Vec8>();
+}
+#endif
+
+struct Loop {
+  float (*run)();
+  int lanes;
+};
+
+Loop loop_of(kernels::Isa isa) {
+#if defined(__x86_64__)
+  if (isa == kernels::Isa::kAvx512) {
+    return {&run_avx512, 16};
+  }
+  if (isa == kernels::Isa::kAvx2) {
+    return {&run_avx2, 8};
+  }
+#endif
+  return {[] { return run_chains<Vec4>(); }, 4};
+}
+
+}  // namespace
+
+double fma_limit_gflops() {
+  const Loop loop = loop_of(kernels::isa());
+  const int threads = compute_pool().num_threads();
+  std::vector<float> results(static_cast<std::size_t>(threads));
+  double best = 1e30;
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    const Stopwatch watch;
+    compute_pool().parallel_for(
+        threads, [&](std::int64_t i) { results[static_cast<std::size_t>(i)] = loop.run(); });
+    best = std::min(best, watch.seconds());
+  }
+  return 2.0 * kChains * loop.lanes * static_cast<double>(kRounds) * threads / best / 1e9;
+}
+
+}  // namespace tandem::app

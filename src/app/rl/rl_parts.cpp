@@ -1,0 +1,55 @@
+#include "app/compute.h"
+#include "app/rl/recipe_parts.h"
+#include "app/rl/rl_run.h"
+#include "app/rl/validation.h"
+#include "base/error.h"
+
+namespace tandem::app {
+
+std::unique_ptr<RlParts> make_rl_parts(LoadedRecipe loaded, Purpose purpose) {
+  auto parts = std::make_unique<RlParts>(RlParts{std::move(loaded), {}, {}, {}, {}});
+  const Recipe& recipe = parts->recipe();
+  parts->rewards = std::make_unique<rewards::RewardSet>(reward_configs(recipe));
+  set_up_compute({recipe.threads.value_or(0), recipe.isa});
+  parts->session = open_model(recipe, purpose == Purpose::kTrain);
+  parts->data = std::make_unique<PromptData>(recipe, parts->session);
+  // What the weights take is resident already: the plan is about the whole, so add it back.
+  auto request = memory_request(recipe, parts->session, parts->data->longest_prompt());
+  request.available_bytes += parts->session.weights->bytes();
+  parts->plan = plan_memory(request);
+  return parts;
+}
+
+std::unique_ptr<rollout::Engine> make_engine(const RlParts& parts) {
+  const auto& section = parts.recipe().rollout;
+  rollout::EngineConfig config;
+  config.kv_bytes = parts.plan.kv;
+  config.block_size = static_cast<std::int32_t>(section.block_size);
+  config.max_batched_tokens = section.max_batched_tokens;
+  config.max_model_len = section.max_model_len.value_or(0);
+  config.num_ids = parts.session.num_ids;
+  return std::make_unique<rollout::Engine>(
+      *parts.session.decoder, config, text_sinks(parts.session));
+}
+
+Metrics validate(RlParts& parts,
+                 rollout::Engine& engine,
+                 std::int64_t step,
+                 std::vector<Group>* groups) {
+  const auto& section = parts.recipe().validation;
+  auto params = sampling_params(parts.recipe(), parts.session);
+  params.temperature = section.temperature;
+  const auto prompts = parts.data->validation(section.max_prompts);
+  auto sampled = collect(
+      engine, parts.session, prompts, static_cast<std::int32_t>(section.samples), params);
+  score_groups(*parts.rewards, sampled, step);
+  // Training must not find validation's blocks: a resumed run would not have them.
+  engine.forget_prefixes();
+  auto metrics = validation_metrics(sampled, parts.rewards->configs());
+  if (groups != nullptr) {
+    *groups = std::move(sampled);
+  }
+  return metrics;
+}
+
+}  // namespace tandem::app
