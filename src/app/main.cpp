@@ -4,6 +4,7 @@
 #include <array>
 
 #include "app/commands.h"
+#include "app/commands/compute_commands.h"
 #include "app/console.h"
 
 namespace {
@@ -11,7 +12,16 @@ namespace {
 using tandem::app::Command;
 
 constexpr std::array kCommands = {
+    Command{"train", "RL training from a recipe", tandem::app::set_up_train},
+    Command{"sft", "supervised warm-up from a recipe", tandem::app::set_up_sft},
+    Command{"eval", "scores a model on a recipe's validation data", tandem::app::set_up_eval},
+    Command{"generate", "samples completions of prompts", tandem::app::set_up_generate},
+    Command{"score", "log-probabilities and entropies of given ids", tandem::app::set_up_score},
     Command{"tokenize", "text to token ids, or back", tandem::app::set_up_tokenize},
+    Command{"inspect", "what a model is and what it takes", tandem::app::set_up_inspect},
+    Command{"convert", "GGUF or Hugging Face to Hugging Face", tandem::app::set_up_convert},
+    Command{"make-data", "writes the questions of a built-in task", tandem::app::set_up_make_data},
+    Command{"bench", "the project's benchmarks on a model", tandem::app::set_up_bench},
 };
 
 }  // namespace

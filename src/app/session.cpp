@@ -7,6 +7,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "model/gguf.h"
+#include "model/gguf_vocabulary.h"
 
 namespace tandem::app {
 namespace {

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "model/checkpoint.h"
 #include "model/export.h"
+#include "model/tensor_table.h"
 
 namespace tandem::app {
 namespace {

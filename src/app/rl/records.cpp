@@ -5,7 +5,7 @@
 #include <ctime>
 #include <fstream>
 
-#include <ATen/Version.h>
+#include <torch/headeronly/version.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
