@@ -6,8 +6,6 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
-#include "model/gguf.h"
-#include "model/gguf_vocabulary.h"
 
 namespace tandem::app {
 namespace {
@@ -37,27 +35,16 @@ std::int64_t table_positions(const SessionOptions& options, const model::ModelCo
   return options.max_positions > 0 ? options.max_positions : most;
 }
 
-std::optional<text::Tokenizer> tokenizer_of(const fs::path& path) {
-  if (fs::is_regular_file(path)) {
-    return text::Tokenizer::from_gguf(model::vocabulary_from_gguf(model::GgufFile(path)));
-  }
-  if (fs::exists(path / "tokenizer.json") || fs::exists(path / "tokenizer.json.gz")) {
-    return text::Tokenizer::from_folder(path);
-  }
-  return std::nullopt;
-}
-
-void attach_tokenizer(Session& session, const fs::path& path) {
-  session.tokenizer = tokenizer_of(path);
+void attach_tokenizer(Session& session, std::optional<text::Tokenizer> tokenizer) {
   const auto& config = session.weights->config();
   session.num_ids = config.vocab_size;
   for (const auto id : config.eos_ids) {
     session.stop_ids.push_back(static_cast<TokenId>(id));
   }
+  session.tokenizer = std::move(tokenizer);
   if (!session.tokenizer) {
     return;
   }
-  session.files = session.tokenizer->files();
   session.num_ids = std::min(session.num_ids, session.tokenizer->size());
   if (const auto eos = session.tokenizer->eos_id();
       eos && std::count(session.stop_ids.begin(), session.stop_ids.end(), *eos) == 0) {
@@ -91,7 +78,9 @@ Session open_session(const std::string& model, const SessionOptions& options) {
   Session session = make_session(reader.config(), options);
   session.name = model;
   session.weights->load([&](const std::string& name) { return reader.read(name); });
-  attach_tokenizer(session, reader.path());
+  session.files = reader.companion_files();
+  attach_tokenizer(session,
+                   reader.has_tokenizer() ? std::optional(reader.tokenizer()) : std::nullopt);
   return session;
 }
 
@@ -100,7 +89,13 @@ Session init_session(const std::string& folder, std::uint64_t seed, const Sessio
   Session session = make_session(model::parse_config(read_file(file), file.string()), options);
   session.name = folder;
   session.weights->init_random(seed);
-  attach_tokenizer(session, folder);
+  const bool has_tokenizer = fs::exists(fs::path(folder) / "tokenizer.json");
+  attach_tokenizer(session,
+                   has_tokenizer ? std::optional(text::Tokenizer::from_folder(folder))
+                                 : std::nullopt);
+  if (session.tokenizer) {
+    session.files = session.tokenizer->files();
+  }
   return session;
 }
 

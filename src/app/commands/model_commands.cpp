@@ -12,7 +12,6 @@
 #include "app/jsonl.h"
 #include "app/make_arithmetic.h"
 #include "app/memory_plan.h"
-#include "app/open_tokenizer.h"
 #include "base/error.h"
 #include "model/checkpoint.h"
 #include "model/export.h"
@@ -131,14 +130,10 @@ int run_convert(const ConvertOptions& options) {
   if (fs::exists(options.target) && !fs::exists(fs::path(options.target) / "config.json")) {
     fail<UserError>("{}: exists and is no model folder; give another place", options.target);
   }
-  auto files = reader.companion_files();
-  if (reader.is_gguf()) {
-    files = open_tokenizer(options.source).files();
-  }
   model::write_model_folder(options.target,
                             reader.config(),
                             [&](const std::string& name) { return reader.read(name); },
-                            files,
+                            reader.companion_files(),
                             {.dtype = options.dtype});
   return 0;
 }

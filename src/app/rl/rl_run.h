@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "app/memory_plan.h"
 #include "app/recipe.h"
+#include "app/rl/collect.h"
 #include "app/rl/prompt_data.h"
 #include "app/rl/score.h"
 #include "app/rl/step_metrics.h"
@@ -17,6 +19,7 @@
 #include "base/spans.h"
 #include "rollout/engine.h"
 #include "trainer/checkpoint.h"
+#include "trainer/schedule.h"
 #include "trainer/train_step.h"
 
 namespace tandem::app {
