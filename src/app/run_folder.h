@@ -18,8 +18,8 @@ namespace tandem::app {
 /// writing are MachineErrors that name the file.
 class RunFolder {
  public:
-  /// Makes DIR/NAME, or DIR/NAME-2, NAME-3 ... where that exists. Throws MachineError when DIR cannot
-  /// be written.
+  /// Makes DIR/NAME, or DIR/NAME-2, NAME-3 ... where that exists. Throws MachineError when DIR
+  /// cannot be written.
   static RunFolder create(const std::filesystem::path& dir, const std::string& name);
 
   /// An existing run. Throws UserError when it is none.

@@ -90,9 +90,8 @@ Session init_session(const std::string& folder, std::uint64_t seed, const Sessio
   session.name = folder;
   session.weights->init_random(seed);
   const bool has_tokenizer = fs::exists(fs::path(folder) / "tokenizer.json");
-  attach_tokenizer(session,
-                   has_tokenizer ? std::optional(text::Tokenizer::from_folder(folder))
-                                 : std::nullopt);
+  attach_tokenizer(
+      session, has_tokenizer ? std::optional(text::Tokenizer::from_folder(folder)) : std::nullopt);
   if (session.tokenizer) {
     session.files = session.tokenizer->files();
   }

@@ -40,7 +40,7 @@ struct SchedulerCounters {
   std::int64_t running = 0;     // samples now
   std::int64_t waiting = 0;     // samples now
   double kv_usage = 0;          // share of the pool in use now
-  double kv_usage_peak = 0;  // since it was last taken
+  double kv_usage_peak = 0;     // since it was last taken
 };
 
 /// Takes requests and turns them into steps: schedule(), forward and sampling by the caller,

@@ -7,10 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include <unistd.h>
-
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "app/tensorboard_records.h"
 #include "base/atomic_file.h"
@@ -124,8 +123,8 @@ TEST_CASE("a reader of the golden file finds every scalar that was logged") {
       const float value = expected_value(points[i][2]);
       CHECK(found[tag][i].step == points[i][0].get<std::int64_t>());
       CHECK(found[tag][i].wall_time == points[i][1].get<double>());
-      CHECK((found[tag][i].value == value ||
-             (std::isnan(found[tag][i].value) && std::isnan(value))));
+      CHECK(
+          (found[tag][i].value == value || (std::isnan(found[tag][i].value) && std::isnan(value))));
     }
   }
 }

@@ -64,8 +64,10 @@ TEST_CASE("math-verify: every row agrees but the known gaps") {
   std::int64_t agreed = 0;
   for (const json& row : rows) {
     const std::string file = row.at("file").get<std::string>();
-    const std::string name = fmt::format("{}:{} {}", file.substr(file.rfind('/') + 1),
-                                         row.at("test").get<std::string>(), row.at("i").get<int>());
+    const std::string name = fmt::format("{}:{} {}",
+                                         file.substr(file.rfind('/') + 1),
+                                         row.at("test").get<std::string>(),
+                                         row.at("i").get<int>());
     bool agrees = false;
     if (row.contains("gold")) {  // the others look at the extractor's own results
       const int expected = (row.contains("expected") ? row.at("expected") : row.at("result"));

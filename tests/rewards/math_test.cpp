@@ -50,8 +50,8 @@ TEST_CASE("expressions are computed with the usual precedence") {
 }
 
 TEST_CASE("what is no expression has no value") {
-  for (const char* text : {"", "+", "2+", "(2", "2 3", "\\frac{1}", "\\unknown{2}", "1/0", "a b)",
-                           "..", "^2", "{"}) {
+  for (const char* text :
+       {"", "+", "2+", "(2", "2 3", "\\frac{1}", "\\unknown{2}", "1/0", "a b)", "..", "^2", "{"}) {
     CAPTURE(text);
     CHECK_FALSE(evaluate(text, 1).has_value());
   }
@@ -164,9 +164,24 @@ TEST_CASE("the reward: right, wrong, empty, without a truth, huge, and odd bytes
 
 TEST_CASE("random answers never crash and equal themselves or not, but in bounded time") {
   const std::string alphabet = "0123456789.,xyz+-*/^_(){}[]|$%\\ =<>&!:;";
-  const char* const words[] = {"\\frac", "\\sqrt", "\\boxed{", "\\pm", "\\begin{pmatrix}", "\\\\",
-                               "\\end{pmatrix}", "\\text{", "\\left", " and ", "\\cup", "\\in",
-                               "answer is", "\\[", "\\]", "\\le", "sin", "\\log_"};
+  const char* const words[] = {"\\frac",
+                               "\\sqrt",
+                               "\\boxed{",
+                               "\\pm",
+                               "\\begin{pmatrix}",
+                               "\\\\",
+                               "\\end{pmatrix}",
+                               "\\text{",
+                               "\\left",
+                               " and ",
+                               "\\cup",
+                               "\\in",
+                               "answer is",
+                               "\\[",
+                               "\\]",
+                               "\\le",
+                               "sin",
+                               "\\log_"};
   std::mt19937 random(11);
   for (int round = 0; round < 20'000; ++round) {
     std::string text;

@@ -54,8 +54,7 @@ BenchResult bench_kernels(const Session& session) {
     const kernels::Weight frozen = {value, {}};
     for (const std::int64_t rows : {1, 8, 32, 128, 512}) {
       const auto x = at::randn({rows, value.size(1)}).to(value.scalar_type());
-      const double seconds =
-          seconds_of([&] { kernels::linear(x, frozen, {}, product.slices); });
+      const double seconds = seconds_of([&] { kernels::linear(x, frozen, {}, product.slices); });
       const double flops = 2.0 * static_cast<double>(rows * value.numel());
       const std::string name = product.name + ("_m" + std::to_string(rows));
       result.figures["gflops/" + name] = flops / seconds / 1e9;

@@ -57,9 +57,9 @@ trainer::SftExample to_example(const data::SftSequence& sequence) {
 }
 
 std::vector<data::SftSource> load_sources(const Recipe& recipe, const Session& session) {
-  const std::int64_t longest = std::min(
-      session.decoder->max_positions(),
-      recipe.sft.max_tokens.value_or(recipe.trainer.tokens_per_microbatch));
+  const std::int64_t longest =
+      std::min(session.decoder->max_positions(),
+               recipe.sft.max_tokens.value_or(recipe.trainer.tokens_per_microbatch));
   const auto rows = row_config(recipe, longest);
   std::vector<data::SftSource> sources;
   for (const auto& section : recipe.sft.data) {
@@ -84,12 +84,11 @@ data::DrawStream make_stream(const Recipe& recipe, const std::vector<data::SftSo
 void export_model(const Session& session, const fs::path& folder) {
   const auto tensors = session.weights->named_tensors();
   const std::map<std::string, at::Tensor> by_name(tensors.begin(), tensors.end());
-  model::write_model_folder(
-      folder,
-      session.weights->config(),
-      [&](const std::string& name) { return by_name.at(name); },
-      session.files,
-      {});
+  model::write_model_folder(folder,
+                            session.weights->config(),
+                            [&](const std::string& name) { return by_name.at(name); },
+                            session.files,
+                            {});
 }
 
 Metrics sft_metrics(const trainer::SftReport& report, double rate, double epoch, double seconds) {
@@ -127,7 +126,8 @@ int run_sft(const SftOptions& options) {
     const Stopwatch watch;
     std::vector<trainer::SftExample> batch;
     for (const auto& draw : stream.next_step()) {
-      batch.push_back(to_example(sources[draw.source].sequences[static_cast<std::size_t>(draw.row)]));
+      batch.push_back(
+          to_example(sources[draw.source].sequences[static_cast<std::size_t>(draw.row)]));
     }
     const double rate = trainer::learning_rate(schedule, recipe.sft.learning_rate, step - 1);
     const auto report = trainer::sft_step(
@@ -137,7 +137,9 @@ int run_sft(const SftOptions& options) {
         {.rows_per_microbatch = recipe.trainer.tokens_per_microbatch, .num_ids = session.num_ids},
         rate);
     if (report.update.skipped) {
-      TANDEM_LOG(warn, "step {}: update skipped: the gradient of {} is not finite", step,
+      TANDEM_LOG(warn,
+                 "step {}: update skipped: the gradient of {} is not finite",
+                 step,
                  report.update.nonfinite);
     }
     folder.append_metrics(step, sft_metrics(report, rate, stream.epoch(), watch.seconds()));

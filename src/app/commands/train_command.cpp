@@ -87,13 +87,14 @@ void log_plan(const RlParts& parts) {
     TANDEM_LOG(info, "{}", line);
   }
   const auto& r = parts.recipe();
-  TANDEM_LOG(info,
-             "a step: {} prompts x {} samples = {} sequences, {} updates; memory peak {} MB planned",
-             r.rollout.prompts_per_step,
-             r.rollout.samples_per_prompt,
-             r.rollout.prompts_per_step * r.rollout.samples_per_prompt,
-             r.algorithm.epochs * r.trainer.minibatches,
-             parts.plan.peak() / 1'000'000);
+  TANDEM_LOG(
+      info,
+      "a step: {} prompts x {} samples = {} sequences, {} updates; memory peak {} MB planned",
+      r.rollout.prompts_per_step,
+      r.rollout.samples_per_prompt,
+      r.rollout.prompts_per_step * r.rollout.samples_per_prompt,
+      r.algorithm.epochs * r.trainer.minibatches,
+      parts.plan.peak() / 1'000'000);
 }
 
 int run_train(const TrainOptions& options) {

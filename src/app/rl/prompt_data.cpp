@@ -30,19 +30,17 @@ PromptData::PromptData(const Recipe& recipe, const Session& session) {
   }
   if (!sources.empty()) {
     stream_.emplace(std::move(sources),
-                    data::StreamConfig{
-                        .seed = static_cast<std::uint64_t>(recipe.seed),
-                        .rows_per_step = recipe.rollout.prompts_per_step,
-                        .last_batch = data::last_batch_from(recipe.data.last_batch),
-                        .shuffle = recipe.data.shuffle});
+                    data::StreamConfig{.seed = static_cast<std::uint64_t>(recipe.seed),
+                                       .rows_per_step = recipe.rollout.prompts_per_step,
+                                       .last_batch = data::last_batch_from(recipe.data.last_batch),
+                                       .shuffle = recipe.data.shuffle});
   }
 }
 
 std::vector<DrawnPrompt> PromptData::next_step() {
   std::vector<DrawnPrompt> prompts;
   for (const auto& draw : stream_->next_step()) {
-    prompts.push_back(
-        {draw.draw, train_[draw.source].prompts[static_cast<std::size_t>(draw.row)]});
+    prompts.push_back({draw.draw, train_[draw.source].prompts[static_cast<std::size_t>(draw.row)]});
   }
   return prompts;
 }

@@ -23,8 +23,8 @@ class PromptData {
   /// The prompts of the next step.
   std::vector<DrawnPrompt> next_step();
 
-  /// Validation prompts in file order, at most `max_prompts`; their draws are far from training's, so
-  /// validating never changes what training samples.
+  /// Validation prompts in file order, at most `max_prompts`; their draws are far from training's,
+  /// so validating never changes what training samples.
   [[nodiscard]] std::vector<DrawnPrompt> validation(
       const std::optional<std::int64_t>& max_prompts) const;
 

@@ -163,9 +163,8 @@ Session open_model(const Recipe& recipe, bool for_training) {
                     options.dtype);
   }
   if (recipe.model.init) {
-    return init_session(recipe.model.init->config,
-                        static_cast<std::uint64_t>(recipe.model.init->seed),
-                        options);
+    return init_session(
+        recipe.model.init->config, static_cast<std::uint64_t>(recipe.model.init->seed), options);
   }
   return open_session(recipe.model.path, options);
 }

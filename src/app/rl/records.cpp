@@ -1,13 +1,13 @@
 #include "app/rl/records.h"
 
-#include <unistd.h>
-
 #include <ctime>
 #include <fstream>
 
-#include <torch/headeronly/version.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <torch/headeronly/version.h>
 
 #include "app/compute.h"
 #include "app/jsonl.h"

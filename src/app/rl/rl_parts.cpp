@@ -40,8 +40,8 @@ Metrics validate(RlParts& parts,
   auto params = sampling_params(parts.recipe(), parts.session);
   params.temperature = section.temperature;
   const auto prompts = parts.data->validation(section.max_prompts);
-  auto sampled = collect(
-      engine, parts.session, prompts, static_cast<std::int32_t>(section.samples), params);
+  auto sampled =
+      collect(engine, parts.session, prompts, static_cast<std::int32_t>(section.samples), params);
   score_groups(*parts.rewards, sampled, step);
   // Training must not find validation's blocks: a resumed run would not have them.
   engine.forget_prefixes();

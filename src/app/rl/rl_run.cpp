@@ -26,7 +26,9 @@ std::int64_t total_steps(const Recipe& recipe, const data::DrawStream& stream) {
                               : stream.steps_for_epochs(recipe.trainer.data_epochs.value_or(1.0));
 }
 
-bool due(std::int64_t step, std::int64_t every) { return every > 0 && step % every == 0; }
+bool due(std::int64_t step, std::int64_t every) {
+  return every > 0 && step % every == 0;
+}
 
 }  // namespace
 
@@ -50,8 +52,7 @@ RlRun::RlRun(RlParts& parts,
   }
   engine_ = make_engine(parts);
   total_steps_ = total_steps(recipe, parts.data->stream());
-  const std::int64_t updates =
-      total_steps_ * recipe.algorithm.epochs * recipe.trainer.minibatches;
+  const std::int64_t updates = total_steps_ * recipe.algorithm.epochs * recipe.trainer.minibatches;
   schedule_ = schedule_config(recipe.optimizer.schedule, recipe.optimizer.warmup_steps, updates);
   trainer::TrainStepConfig config;
   config.loss = loss_config(recipe);
@@ -100,8 +101,11 @@ int RlRun::run() {
     print_end();
     return 0;
   }
-  TANDEM_LOG(warn, "signal {}: stopped after step {}; continue with --resume {}", signal,
-             state_.step, folder_.path().string());
+  TANDEM_LOG(warn,
+             "signal {}: stopped after step {}; continue with --resume {}",
+             signal,
+             state_.step,
+             folder_.path().string());
   return 128 + signal;
 }
 

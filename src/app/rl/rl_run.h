@@ -24,8 +24,8 @@
 
 namespace tandem::app {
 
-/// Everything that a run is made of, in the order in which it has to come into being: reward workers
-/// are forked before any thread starts.
+/// Everything that a run is made of, in the order in which it has to come into being: reward
+/// workers are forked before any thread starts.
 struct RlParts {
   LoadedRecipe loaded;
   std::unique_ptr<rewards::RewardSet> rewards;
@@ -39,7 +39,8 @@ struct RlParts {
 /// Builds them for `train` (float32) or `eval`. Throws before anything is written.
 std::unique_ptr<RlParts> make_rl_parts(LoadedRecipe loaded, Purpose purpose);
 
-/// Samples, scores and summarises the validation prompts. `groups` receives them where it is not null.
+/// Samples, scores and summarises the validation prompts. `groups` receives them where it is not
+/// null.
 Metrics validate(RlParts& parts,
                  rollout::Engine& engine,
                  std::int64_t step,

@@ -37,9 +37,7 @@ std::string excerpt(const std::string& text) {
 
 }  // namespace
 
-void RlRun::warn(std::int64_t step,
-                 std::span<const Group> groups,
-                 const Metrics& metrics) const {
+void RlRun::warn(std::int64_t step, std::span<const Group> groups, const Metrics& metrics) const {
   if (const auto failure = first_failure(groups); !failure.empty()) {
     TANDEM_LOG(warn, "step {}: a reward failed: {}", step, excerpt(failure));
   }
@@ -91,7 +89,7 @@ void RlRun::print_end() {
                   ? fmt::format("{}: {:.3f}", name, value)
                   : fmt::format("{}: {:.3f} before, {:.3f} after", name, first->second, value));
   }
-  out.write(fmt::format("run: {}", folder_.path().string())); // REPORT
+  out.write(fmt::format("run: {}", folder_.path().string()));  // REPORT
   out.finish();
 }
 

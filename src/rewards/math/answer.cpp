@@ -141,7 +141,9 @@ class Comparison {
     return items;
   }
 
-  bool same_items(std::string_view a, const std::vector<std::string>& items_a, std::string_view b,
+  bool same_items(std::string_view a,
+                  const std::vector<std::string>& items_a,
+                  std::string_view b,
                   const std::vector<std::string>& items_b) {
     const auto tuple_a = items_a.size() == 1 ? parse_sequence(a) : std::nullopt;
     const auto tuple_b = items_b.size() == 1 ? parse_sequence(b) : std::nullopt;
@@ -157,15 +159,17 @@ class Comparison {
       const auto evaluated = evaluate(item, 0);
       return evaluated ? evaluated->value.real() : 0.0L;
     };
-    std::stable_sort(items.begin(), items.end(),
-                     [&](const auto& x, const auto& y) { return value(x) < value(y); });
+    std::stable_sort(items.begin(), items.end(), [&](const auto& x, const auto& y) {
+      return value(x) < value(y);
+    });
     return items;
   }
 
   bool same_in_order(const std::vector<std::string>& a, const std::vector<std::string>& b) {
     return a.size() == b.size() &&
-           std::equal(a.begin(), a.end(), b.begin(),
-                      [this](const auto& x, const auto& y) { return same(x, y); });
+           std::equal(a.begin(), a.end(), b.begin(), [this](const auto& x, const auto& y) {
+             return same(x, y);
+           });
   }
 
   // As sets: a value that is listed twice counts once.
@@ -175,8 +179,9 @@ class Comparison {
     }
     const auto all_in = [this](const auto& items, const auto& others) {
       return std::all_of(items.begin(), items.end(), [&](const std::string& item) {
-        return std::any_of(others.begin(), others.end(),
-                           [&](const std::string& other) { return same(item, other); });
+        return std::any_of(others.begin(), others.end(), [&](const std::string& other) {
+          return same(item, other);
+        });
       });
     };
     return all_in(a, b) && all_in(b, a);
@@ -187,14 +192,16 @@ class Comparison {
   }
 
   bool same_matrices(const Matrix& a, const Matrix& b) {
-    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
-                                              [this](const auto& x, const auto& y) {
-                                                return same_in_order(x, y);
-                                              });
+    return a.size() == b.size() &&
+           std::equal(a.begin(), a.end(), b.begin(), [this](const auto& x, const auto& y) {
+             return same_in_order(x, y);
+           });
   }
 
-  bool same_relations(std::string_view a, const std::optional<Relation>& relation_a,
-                      std::string_view b, const std::optional<Relation>& relation_b) {
+  bool same_relations(std::string_view a,
+                      const std::optional<Relation>& relation_a,
+                      std::string_view b,
+                      const std::optional<Relation>& relation_b) {
     const std::string value_a = relation_a ? assigned_value(*relation_a) : std::string(a);
     const std::string value_b = relation_b ? assigned_value(*relation_b) : std::string(b);
     if (!value_a.empty() && !value_b.empty() && same(value_a, value_b)) {

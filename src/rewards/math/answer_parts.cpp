@@ -11,8 +11,12 @@ namespace {
 
 constexpr std::string_view kRelations = "=<>\x01\x02\x03\x04";
 
-bool opens(char c) { return c == '(' || c == '[' || c == '{'; }
-bool closes(char c) { return c == ')' || c == ']' || c == '}'; }
+bool opens(char c) {
+  return c == '(' || c == '[' || c == '{';
+}
+bool closes(char c) {
+  return c == ')' || c == ']' || c == '}';
+}
 
 // Whether the bracket at 0 is closed by the last character and not before.
 bool encloses_all(std::string_view text) {
@@ -33,8 +37,7 @@ std::vector<std::string> split_outside(std::string_view text, std::string_view s
   int depth = 0;
   std::size_t start = 0;
   for (std::size_t i = 0; i <= text.size(); ++i) {
-    if (i == text.size() ||
-        (depth == 0 && separators.find(text[i]) != std::string_view::npos)) {
+    if (i == text.size() || (depth == 0 && separators.find(text[i]) != std::string_view::npos)) {
       parts.emplace_back(trim(text.substr(start, i - start)));
       start = i + 1;
     } else {
@@ -122,7 +125,8 @@ bool is_name(std::string_view side) {
   replace_all(letters, "\\frac", "");
   const bool letter = std::any_of(letters.begin(), letters.end(), is_letter);
   return letter && std::all_of(letters.begin(), letters.end(), [](char c) {
-           return is_letter(c) || std::string_view("(),|:/{} '\\").find(c) != std::string_view::npos;
+           return is_letter(c) ||
+                  std::string_view("(),|:/{} '\\").find(c) != std::string_view::npos;
          });
 }
 

@@ -33,8 +33,8 @@ std::optional<Matrix> parse_matrix(std::string_view text);
 /// Without braces or, around a single value, other brackets that enclose all of it.
 std::string_view without_outer_braces(std::string_view text);
 
-/// Whether the left side of an equation only names what the right side gives: x, f(x), |AB|, (p, q),
-/// S_{ABC}:S. Something to compute, like 2x or a^2, is no name.
+/// Whether the left side of an equation only names what the right side gives: x, f(x), |AB|, (p,
+/// q), S_{ABC}:S. Something to compute, like 2x or a^2, is no name.
 bool is_name(std::string_view side);
 
 /// A decimal number in one spelling, without commas and superfluous zeros; nothing for all else.

@@ -17,33 +17,55 @@ struct Rewrite {
 
 // Commands, which end where their letters end.
 constexpr std::array kCommands = {
-    Rewrite{"\\left", ""},         Rewrite{"\\right", ""},       Rewrite{"\\bigl", ""},
-    Rewrite{"\\bigr", ""},         Rewrite{"\\Bigl", ""},        Rewrite{"\\Bigr", ""},
-    Rewrite{"\\big", ""},          Rewrite{"\\displaystyle", ""}, 
-    Rewrite{"\\dfrac", "\\frac"}, Rewrite{"\\tfrac", "\\frac"},
-    Rewrite{"\\cfrac", "\\frac"},  Rewrite{"\\dbinom", "\\binom"}, Rewrite{"\\lbrace", "{"},
-    Rewrite{"\\rbrace", "}"},      Rewrite{"\\le", "\x01"},      Rewrite{"\\leq", "\x01"},
-    Rewrite{"\\leqslant", "\x01"}, Rewrite{"\\ge", "\x02"},      Rewrite{"\\geq", "\x02"},
-    Rewrite{"\\geqslant", "\x02"}, Rewrite{"\\lt", "<"},         Rewrite{"\\gt", ">"},
-    Rewrite{"\\ne", "\x03"},       Rewrite{"\\neq", "\x03"},     Rewrite{"\\approx", "\x04"},
-    Rewrite{"\\cup", "\x05"},      Rewrite{"\\in", "\x06"},      Rewrite{"\\pm", "\x07"},
-    Rewrite{"\\mp", "\x08"},       Rewrite{"\\circ", ""},        Rewrite{"\\degree", ""},
-    Rewrite{"\\lvert", "|"},       Rewrite{"\\rvert", "|"},      Rewrite{"\\dots", "..."},
-    Rewrite{"\\ldots", "..."},     Rewrite{"\\cdots", "..."},    Rewrite{"\\colon", ":"}};
+    Rewrite{"\\left", ""},        Rewrite{"\\right", ""},        Rewrite{"\\bigl", ""},
+    Rewrite{"\\bigr", ""},        Rewrite{"\\Bigl", ""},         Rewrite{"\\Bigr", ""},
+    Rewrite{"\\big", ""},         Rewrite{"\\displaystyle", ""}, Rewrite{"\\dfrac", "\\frac"},
+    Rewrite{"\\tfrac", "\\frac"}, Rewrite{"\\cfrac", "\\frac"},  Rewrite{"\\dbinom", "\\binom"},
+    Rewrite{"\\lbrace", "{"},     Rewrite{"\\rbrace", "}"},      Rewrite{"\\le", "\x01"},
+    Rewrite{"\\leq", "\x01"},     Rewrite{"\\leqslant", "\x01"}, Rewrite{"\\ge", "\x02"},
+    Rewrite{"\\geq", "\x02"},     Rewrite{"\\geqslant", "\x02"}, Rewrite{"\\lt", "<"},
+    Rewrite{"\\gt", ">"},         Rewrite{"\\ne", "\x03"},       Rewrite{"\\neq", "\x03"},
+    Rewrite{"\\approx", "\x04"},  Rewrite{"\\cup", "\x05"},      Rewrite{"\\in", "\x06"},
+    Rewrite{"\\pm", "\x07"},      Rewrite{"\\mp", "\x08"},       Rewrite{"\\circ", ""},
+    Rewrite{"\\degree", ""},      Rewrite{"\\lvert", "|"},       Rewrite{"\\rvert", "|"},
+    Rewrite{"\\dots", "..."},     Rewrite{"\\ldots", "..."},     Rewrite{"\\cdots", "..."},
+    Rewrite{"\\colon", ":"}};
 
 // Anything else, in this order.
-constexpr std::array kPieces = {
-    Rewrite{"\\! ", ""}, Rewrite{"\\!", ""},          Rewrite{"\\qquad", " "}, Rewrite{"\\quad", " "}, Rewrite{"\\,", " "},         Rewrite{"\\;", " "},
-    Rewrite{"\\:", " "},         Rewrite{"\\ ", " "},         Rewrite{"~", " "},
-    Rewrite{"{,}", ""},          Rewrite{"^{\\circ}", ""},    Rewrite{"^\\circ", ""},
-    Rewrite{"\\$", ""},          Rewrite{"$", ""},            Rewrite{"\xe2\x82\xac", ""},
-    Rewrite{"\xc2\xa3", ""},     Rewrite{"\xc2\xb0", ""},     Rewrite{"\xc2\xb2", ""},
-    Rewrite{"\\%", "%"},         Rewrite{"\\{", "{"},         Rewrite{"\\}", "}"},
-    Rewrite{"<=", "\x01"},       Rewrite{">=", "\x02"},       Rewrite{"!=", "\x03"},
-    Rewrite{"\xe2\x89\xa4", "\x01"}, Rewrite{"\xe2\x89\xa5", "\x02"},
-    Rewrite{"\xe2\x88\x92", "-"},    Rewrite{"\xc2\xb1", "\x07"},
-    Rewrite{"percentage", "%"},  Rewrite{"percent", "%"},     Rewrite{"pct", "%"},
-    Rewrite{"\\(", ""},          Rewrite{"\\)", ""},          Rewrite{"\n", " "}};
+constexpr std::array kPieces = {Rewrite{"\\! ", ""},
+                                Rewrite{"\\!", ""},
+                                Rewrite{"\\qquad", " "},
+                                Rewrite{"\\quad", " "},
+                                Rewrite{"\\,", " "},
+                                Rewrite{"\\;", " "},
+                                Rewrite{"\\:", " "},
+                                Rewrite{"\\ ", " "},
+                                Rewrite{"~", " "},
+                                Rewrite{"{,}", ""},
+                                Rewrite{"^{\\circ}", ""},
+                                Rewrite{"^\\circ", ""},
+                                Rewrite{"\\$", ""},
+                                Rewrite{"$", ""},
+                                Rewrite{"\xe2\x82\xac", ""},
+                                Rewrite{"\xc2\xa3", ""},
+                                Rewrite{"\xc2\xb0", ""},
+                                Rewrite{"\xc2\xb2", ""},
+                                Rewrite{"\\%", "%"},
+                                Rewrite{"\\{", "{"},
+                                Rewrite{"\\}", "}"},
+                                Rewrite{"<=", "\x01"},
+                                Rewrite{">=", "\x02"},
+                                Rewrite{"!=", "\x03"},
+                                Rewrite{"\xe2\x89\xa4", "\x01"},
+                                Rewrite{"\xe2\x89\xa5", "\x02"},
+                                Rewrite{"\xe2\x88\x92", "-"},
+                                Rewrite{"\xc2\xb1", "\x07"},
+                                Rewrite{"percentage", "%"},
+                                Rewrite{"percent", "%"},
+                                Rewrite{"pct", "%"},
+                                Rewrite{"\\(", ""},
+                                Rewrite{"\\)", ""},
+                                Rewrite{"\n", " "}};
 
 void rewrite_commands(std::string& text) {
   for (const auto& [from, to] : kCommands) {
@@ -87,9 +109,19 @@ std::size_t exponent_end(const std::string& text, std::size_t at) {
 
 // "\text{ and }" to a comma, a unit to nothing, any other text group to its content.
 void unwrap_text_groups(std::string& text) {
-  for (const std::string_view name :
-       {"\\text{", "\\mbox{", "\\textbf{", "\\textit{", "\\textrm{", "\\textnormal{", "\\mathrm{",
-        "\\mathbf{", "\\mathit{", "\\operatorname{", "\\boxed{", "\\fbox{", "\\overline{"}) {
+  for (const std::string_view name : {"\\text{",
+                                      "\\mbox{",
+                                      "\\textbf{",
+                                      "\\textit{",
+                                      "\\textrm{",
+                                      "\\textnormal{",
+                                      "\\mathrm{",
+                                      "\\mathbf{",
+                                      "\\mathit{",
+                                      "\\operatorname{",
+                                      "\\boxed{",
+                                      "\\fbox{",
+                                      "\\overline{"}) {
     for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
       const std::size_t open = at + name.size() - 1;
       const std::size_t close = group_end(text, open);

@@ -24,8 +24,7 @@ class Evaluator : private Scanner {
 
   std::optional<EvaluatedExpression> run() {
     const Complex value = sum();
-    if (failed_ || !at_end() || !std::isfinite(value.real()) ||
-        !std::isfinite(value.imag())) {
+    if (failed_ || !at_end() || !std::isfinite(value.real()) || !std::isfinite(value.imag())) {
       return std::nullopt;
     }
     return EvaluatedExpression{value, has_variables_};
@@ -174,8 +173,8 @@ class Evaluator : private Scanner {
   // An exponent or base: like an argument, but a run of digits is taken whole, with its sign.
   Complex script() {
     const long double sign = take("-") ? -1 : 1;
-    return sign *
-           (is_digit(peek()) ? Complex(std::strtold(std::string(digits()).c_str(), nullptr)) : argument());
+    return sign * (is_digit(peek()) ? Complex(std::strtold(std::string(digits()).c_str(), nullptr))
+                                    : argument());
   }
 
   Complex command() {

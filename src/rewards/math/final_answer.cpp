@@ -17,8 +17,9 @@ constexpr std::size_t kTail = 1u << 16;     // a final answer further from the e
 
 std::string lower(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) {
+    return static_cast<char>(std::tolower(c));
+  });
   return result;
 }
 
@@ -60,8 +61,8 @@ std::string joined(std::string_view text, const std::vector<Box>& parts) {
 std::string percent_after(std::string_view text, std::size_t at) {
   const std::size_t start = text.find_first_not_of("$ )\\", at);
   const std::string_view rest = start == std::string_view::npos ? "" : text.substr(start);
-  const bool percent = rest.substr(0, 1) == "%" || rest.substr(0, 3) == "pct" ||
-                       rest.substr(0, 7) == "percent";
+  const bool percent =
+      rest.substr(0, 1) == "%" || rest.substr(0, 3) == "pct" || rest.substr(0, 7) == "percent";
   return percent ? "%" : "";
 }
 

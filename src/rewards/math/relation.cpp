@@ -53,8 +53,8 @@ std::optional<Sequence> as_interval(const Relation& relation) {
                     name_first ? "-\\infty" : "\\infty");
     up.signs.insert(name_first ? up.signs.begin() : up.signs.end(), '<');
   }
-  return Sequence{up.signs[0] == '<' ? '(' : '[', up.signs[1] == '<' ? ')' : ']',
-                  {up.sides[0], up.sides[2]}};
+  return Sequence{
+      up.signs[0] == '<' ? '(' : '[', up.signs[1] == '<' ? ')' : ']', {up.sides[0], up.sides[2]}};
 }
 
 bool are_proportional(const Relation& a, const Relation& b) {

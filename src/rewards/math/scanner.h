@@ -6,8 +6,12 @@
 
 namespace tandem::rewards {
 
-inline bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-inline bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
+inline bool is_digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+inline bool is_letter(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) != 0;
+}
 
 /// Blanks before a token are skipped; past the end there are NULs.
 class Scanner {

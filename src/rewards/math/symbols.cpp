@@ -28,13 +28,15 @@ constexpr std::array<NamedFunction, 17> kFunctions = {{
 }};
 
 constexpr std::array<std::string_view, 27> kGreek = {
-    "alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta",
-    "vartheta", "iota", "kappa", "lambda", "mu", "nu", "xi", "rho", "sigma",
-    "tau", "upsilon", "phi", "varphi", "chi", "psi", "omega", "Delta", "Omega"};
+    "alpha",    "beta",    "gamma", "delta",  "epsilon", "varepsilon", "zeta",  "eta",   "theta",
+    "vartheta", "iota",    "kappa", "lambda", "mu",      "nu",         "xi",    "rho",   "sigma",
+    "tau",      "upsilon", "phi",   "varphi", "chi",     "psi",        "omega", "Delta", "Omega"};
 
 }  // namespace
 
-std::span<const NamedFunction> named_functions() { return kFunctions; }
+std::span<const NamedFunction> named_functions() {
+  return kFunctions;
+}
 
 const NamedFunction* function_at(std::string_view text) {
   const auto found = std::find_if(kFunctions.begin(), kFunctions.end(), [&](const auto& function) {

@@ -30,8 +30,8 @@ bool same_numbers(const Scaled& a, const Scaled& b, int precision) {
       return false;
     }
     const Complex value = x->value * a.scale;
-    const long double allowed = kRounding * std::abs(value) +
-                                (decimal ? 0.51L * std::pow(10.0L, -precision) : 0.0L);
+    const long double allowed =
+        kRounding * std::abs(value) + (decimal ? 0.51L * std::pow(10.0L, -precision) : 0.0L);
     if (std::abs(value - y->value * b.scale) > allowed) {
       return false;
     }
