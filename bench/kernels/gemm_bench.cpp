@@ -1,5 +1,5 @@
 // Rates of the matrix products, as shares of what the machine's multiply-add units and memory can
-// do, beside LibTorch's.  gemm_bench [THREADS [SECONDS_A_CASE [wall|cpu [PART_OF_NAME]]]]
+// do, beside LibTorch's.  gemm_bench [THREADS [SECONDS_A_CASE [wall|cpu [PART_OF_NAME [ISA]]]]]
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -219,6 +219,7 @@ int main(int argc, char** argv) {
   }
   tandem::cpu_time = argc > 3 && std::string_view(argv[3]) == "cpu";
   tandem::filter = argc > 4 ? argv[4] : "";
+  tandem::kernels::set_isa(argc > 5 ? argv[5] : "auto");
   tandem::run(argc > 1 ? std::atoi(argv[1]) : 2);
   return 0;
 }

@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "kernels/cpu/table.h"
+#include "kernels/linear.h"
+#include "kernels/product.h"
 #include "support/doctest_torch.h"
 
 namespace tandem::kernels {
@@ -80,6 +82,39 @@ TEST_CASE("exp has the same bits on all instruction sets") {
     CAPTURE(name_of(which));
     const auto y = exps_of(x, which);
     CHECK(std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)) == 0);
+  }
+}
+
+// Exponents over the whole range, so that sums cancel, overflow and become denormal.
+at::Tensor wild(at::IntArrayRef sizes) {
+  return at::randn(sizes) * at::pow(2.0f, at::randint(-80, 80, sizes, at::kFloat));
+}
+
+TEST_CASE("multiply-adds are rounded once on all instruction sets, whatever the exponents") {
+  at::manual_seed(1);
+  for (int round = 0; round < 20; ++round) {
+    const auto x = wild({33, 47});
+    const auto w = wild({29, 47});
+    std::vector<at::Tensor> results;
+    for (const Isa which : supported_isas()) {
+      set_isa(name_of(which));
+      results.push_back(linear(x, {w, {}}));
+    }
+    set_isa("auto");
+    for (const auto& result : results) {
+      // By value: which NaN a sum of two gives is not defined.
+      CHECK(at::allclose(result, results[0], 0, 0, /*equal_nan=*/true));
+    }
+    // A multiply-add alone is the C library's fma.
+    const auto* a = x.const_data_ptr<float>();
+    const auto* b = w.const_data_ptr<float>();
+    for (const Isa which : supported_isas()) {
+      set_isa(name_of(which));
+      auto sum = at::full({1, 1}, a[round + 100]);
+      add_input_gradient(x.slice(0, 0, 1).slice(1, 0, 1), w.slice(0, 0, 1).slice(1, 0, 1), sum);
+      CHECK(sum.item<float>() == std::fma(a[0], b[0], a[round + 100]));
+    }
+    set_isa("auto");
   }
 }
 

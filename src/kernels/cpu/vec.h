@@ -150,12 +150,29 @@ template <class Result, class F, class... V>
   return _mm512_fmadd_ps(a, b, c);
 #elif defined(__AVX2__)
   return _mm256_fmadd_ps(a, b, c);
-#else
+#elif defined(__FP_FAST_FMAF)
   Part r;
   for (int i = 0; i < kPartLanes; ++i) {
-    r[i] = __builtin_fmaf(a[i], b[i], c[i]);  // the library's: exact and slow
+    r[i] = __builtin_fmaf(a[i], b[i], c[i]);
   }
   return r;
+#else
+  // In double the product is exact, and the sum is rounded to odd (Boldo and Melquiond, "Emulation
+  // of FMA and correctly rounded sums", 2008), so that rounding it once more gives the exact
+  // operation's result.
+  using Wide = double __attribute__((vector_size(8 * kPartLanes)));
+  using Bits = int64_t __attribute__((vector_size(8 * kPartLanes)));
+  const Wide product = __builtin_convertvector(a, Wide) * __builtin_convertvector(b, Wide);
+  const Wide term = __builtin_convertvector(c, Wide);
+  const Wide sum = product + term;
+  const Wide back = sum - product;
+  const Wide error = (product - (sum - back)) + (term - back);
+  const Bits bits = reinterpret_cast<Bits>(sum);
+  const Bits outward = (sum < 0) == (error < 0);  // the exact sum is further from zero
+  const Bits inexact = (error < 0) | (error > 0);
+  const Bits step = (outward & 2) - 1;  // 1 or -1
+  const Bits odd = bits + (step & inexact & ((bits & 1) - 1));
+  return __builtin_convertvector(reinterpret_cast<Wide>(odd), Part);
 #endif
 }
 
