@@ -5,6 +5,7 @@
 
 namespace tandem::app {
 
+void set_up_report(CommandLine& line);
 void set_up_tokenize(CommandLine& line);
 
 }  // namespace tandem::app

@@ -21,6 +21,7 @@ constexpr std::array kCommands = {
     Command{"inspect", "what a model is and what it takes", tandem::app::set_up_inspect},
     Command{"convert", "GGUF or Hugging Face to Hugging Face", tandem::app::set_up_convert},
     Command{"make-data", "writes the questions of a built-in task", tandem::app::set_up_make_data},
+    Command{"report", "a run's page, report.html", tandem::app::set_up_report},
     Command{"bench", "the project's benchmarks on a model", tandem::app::set_up_bench},
 };
 
