@@ -11,9 +11,8 @@ namespace tandem::app {
 
 std::vector<double> round_ticks(double low, double high, int count) {
   if (!(high > low)) {
-    const double pad = low == 0.0 ? 1.0 : std::abs(low) * 0.1;
-    low -= pad;
-    high += pad;
+    low -= std::abs(low) * 0.1;  // of zeros: from 0 to 1
+    high += low == 0.0 ? 1.0 : std::abs(high) * 0.1;
   }
   const double raw = (high - low) / count;
   const double power = std::pow(10.0, std::floor(std::log10(raw)));

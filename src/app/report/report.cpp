@@ -137,26 +137,46 @@ std::string number_cell(const std::optional<double>& value) {
   return fmt::format("<td class=number>{}</td>", value ? short_number(*value) : "-");
 }
 
+// A cell that spans the rows of its group.
+std::string group_cell(const std::string& text, std::size_t num_rows) {
+  return fmt::format(
+      "<td class=text rowspan={}>{}</td>", num_rows, html_excerpt(text, kMaxTextBytes));
+}
+
+std::size_t group_size(const std::vector<CompletionRow>& rows, std::size_t first) {
+  std::size_t end = first;
+  while (end < rows.size() && rows[end].draw == rows[first].draw) {
+    ++end;
+  }
+  return end - first;
+}
+
 std::string completions_html(const CompletionsOfStep& step) {
   std::string rows;
-  std::int64_t draw = -1;
-  for (const CompletionRow& row : step.rows) {
-    const bool first = row.draw != draw;  // of its group: the prompt is shown once
-    draw = row.draw;
+  std::size_t next_group = 0;
+  for (std::size_t i = 0; i < step.rows.size(); ++i) {
+    const CompletionRow& row = step.rows[i];
+    std::string prompt;
+    std::string answer;
+    if (i == next_group) {
+      const std::size_t size = group_size(step.rows, i);
+      prompt = group_cell(row.prompt, size);
+      answer = group_cell(row.ground_truth, size);
+      next_group += size;
+    }
     rows += fmt::format(
-        "<tr{}><td class=text>{}</td><td class=text>{}</td><td class=text>{}</td>{}{}"
-        "<td class=number>{}</td><td>{}</td><td>{}</td></tr>\n",
-        first ? " class=first" : "",
-        first ? html_excerpt(row.prompt, kMaxTextBytes) : "",
+        "<tr{}>{}{}<td class=text>{}</td>{}{}<td class=number>{}</td><td>{}</td><td>{}</td></tr>\n",
+        prompt.empty() ? "" : " class=first",
+        prompt,
+        answer,
         html_excerpt(row.completion, kMaxTextBytes),
-        first ? html_excerpt(row.ground_truth, kMaxTextBytes) : "",
         number_cell(row.reward),
         number_cell(row.advantage),
         row.length,
         html_escape(row.finish_reason),
         html_excerpt(row.rewards, kMaxTextBytes));
   }
-  return "<div class=scroll><table><tr><th>prompt</th><th>completion</th><th>right answer</th>"
+  return "<div class=scroll><table><tr><th>prompt</th><th>right answer</th><th>completion</th>"
          "<th class=number>reward</th><th class=number>advantage</th><th class=number>tokens</th>"
          "<th>ended by</th><th>rewards</th></tr>\n" +
          rows + "</table></div>";

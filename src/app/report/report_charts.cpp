@@ -69,14 +69,18 @@ std::string named_rewards_chart(const RunData& run) {
 }
 
 std::string validation_chart(const RunData& run) {
+  std::vector<std::string> names = metrics_like(run, "val/", "");
+  const auto is_accuracy = [](const std::string& name) {
+    return name.find("/acc/") != std::string::npos;
+  };
+  if (std::any_of(names.begin(), names.end(), is_accuracy)) {  // else rewards are all there is
+    std::erase_if(names, [&](const std::string& name) { return !is_accuracy(name); });
+  }
   Chart chart{"Validation", "", {}, 0.0};
-  for (const std::string& name : metrics_like(run, "val/", "")) {
-    if (name.find("/acc/") != std::string::npos ||
-        name.find("/reward/mean@") != std::string::npos) {
-      Series series = series_of(run, name, name.substr(4));
-      series.dots = true;
-      chart.series.push_back(series);
-    }
+  for (const std::string& name : names) {
+    Series series = series_of(run, name, name.substr(4));
+    series.dots = true;
+    chart.series.push_back(series);
   }
   return line_chart(chart);
 }

@@ -38,15 +38,17 @@ h3 { font-size: 14px; margin: 0; font-weight: 600; }
 header p, .soft { color: var(--soft); margin: 0; }
 .note { background: var(--warnpaper); color: var(--warn); border-radius: 8px; padding: 9px 14px;
   margin: 0 0 12px; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(172px, 1fr)); gap: 12px; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(148px, 1fr)); gap: 12px; }
 .tile, .chart, details { background: var(--card); border: 1px solid var(--line);
   border-radius: 10px; }
 .tile { padding: 13px 16px; }
 .tile b { display: block; font-size: 23px; font-weight: 620; line-height: 1.25;
   letter-spacing: -.01em; }
 .tile span { color: var(--soft); font-size: 13px; }
+.tile b span { color: var(--c3); font-size: inherit; }
+.tile b span.bad { color: var(--c5); }
 .tile i { color: var(--soft); font-style: normal; font-size: 13px; font-weight: 400; }
-.charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 400px), 1fr));
+.charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 350px), 1fr));
   gap: 14px; }
 .chart { padding: 13px 14px 8px; min-width: 0; }
 .chart .unit { color: var(--soft); font-weight: 400; }
@@ -71,12 +73,10 @@ table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
 th { text-align: left; color: var(--soft); font-weight: 500; font-size: 12px; padding: 8px 12px;
   white-space: nowrap; }
 td { padding: 7px 12px; border-top: 1px solid var(--grid); vertical-align: top; }
-td.text { white-space: pre-wrap; overflow-wrap: anywhere; min-width: 220px; font: 12.5px/1.5
+td.text { white-space: pre-wrap; overflow-wrap: anywhere; min-width: 130px; font: 12.5px/1.5
   ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 td.number, th.number { text-align: right; white-space: nowrap; }
 tr.first td { border-top: 1px solid var(--line); }
-.good { color: var(--c3); font-weight: 600; }
-.bad { color: var(--c5); }
 .cut { color: var(--soft); }
 @media print { body { max-width: none; } .chart { break-inside: avoid; } }
 )";
