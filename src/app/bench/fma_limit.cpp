@@ -19,6 +19,7 @@ template <class Vec>
 [[gnu::always_inline]] inline float run_chains() {
   constexpr int kLanes = sizeof(Vec) / sizeof(float);
   Vec sums[kChains];
+#pragma GCC unroll 12
   for (int i = 0; i < kChains; ++i) {
     sums[i] = Vec{} + static_cast<float>(i);
   }
@@ -26,6 +27,7 @@ template <class Vec>
   Vec b = Vec{} + 1e-3F;
   asm volatile("" : "+v"(a), "+v"(b));  // not known to the compiler
   for (std::int64_t round = 0; round < kRounds; ++round) {
+#pragma GCC unroll 12  // or the sums would live in memory
     for (auto& sum : sums) {
       sum = sum * a + b;
     }
