@@ -1,12 +1,14 @@
 #include "app/rl/rl_run.h"
 
 #include <algorithm>
+#include <ctime>
 
 #include <fmt/format.h>
 
 #include "app/compute.h"
 #include "app/console.h"
 #include "app/interrupt.h"
+#include "app/report/report.h"
 #include "app/rl/recipe_parts.h"
 #include "app/rl/records.h"
 #include "app/rl/validation.h"
@@ -47,8 +49,12 @@ RlRun::RlRun(RlParts& parts,
     state_ = trainer::load_checkpoint(*checkpoint, *session.weights, *optimizer_);
     parts.data->stream().restore(state_.stream);
     folder_.cut_back(state_.step);
+    EventWriter::cut_back(event_file_of(folder_.path()), state_.step);
     checkpoints_.clean();
     saved_step_ = state_.step;
+  }
+  if (recipe.log.tensorboard) {
+    events_.emplace(event_file_of(folder_.path()));
   }
   engine_ = make_engine(parts);
   total_steps_ = total_steps(recipe, parts.data->stream());
@@ -74,7 +80,7 @@ int RlRun::run() {
   if (state_.step == 0 && recipe.trainer.validate_before && saved_step_ < 0) {
     Metrics metrics;
     validate_now(0, metrics);
-    folder_.append_metrics(0, metrics);
+    write_metrics(0, metrics);
   }
   int signal = noted_signal();
   while (state_.step < total_steps_ && signal == 0) {
@@ -101,6 +107,7 @@ int RlRun::run() {
     print_end();
     return 0;
   }
+  write_report(folder_.path());
   TANDEM_LOG(warn,
              "signal {}: stopped after step {}; continue with --resume {}",
              signal,
@@ -192,6 +199,13 @@ trainer::TrainStepReport RlRun::train(std::int64_t step_number,
   return report;
 }
 
+void RlRun::write_metrics(std::int64_t step_number, const Metrics& metrics) {
+  folder_.append_metrics(step_number, metrics);
+  if (events_) {
+    events_->add_scalars(step_number, static_cast<double>(std::time(nullptr)), metrics);
+  }
+}
+
 void RlRun::finish_step(std::int64_t step_number, Metrics& metrics) {
   const auto& section = parts_.recipe().trainer;
   if (due(step_number, section.validate_every) ||
@@ -204,7 +218,7 @@ void RlRun::finish_step(std::int64_t step_number, Metrics& metrics) {
   metrics["memory/optimizer_bytes"] = static_cast<double>(plan.optimizer);
   metrics["memory/kv_bytes"] = static_cast<double>(engine_->kv_bytes());
   metrics["memory/activations_bytes"] = static_cast<double>(plan.activations);
-  folder_.append_metrics(step_number, metrics);
+  write_metrics(step_number, metrics);
   folder_.append_trace(trace_lines(step_number, spans_.take()));
   if (due(step_number, section.checkpoint.every)) {
     const Stopwatch watch;

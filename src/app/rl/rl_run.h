@@ -16,6 +16,7 @@
 #include "app/rl/step_metrics.h"
 #include "app/run_folder.h"
 #include "app/session.h"
+#include "app/tensorboard.h"
 #include "base/spans.h"
 #include "rollout/engine.h"
 #include "trainer/checkpoint.h"
@@ -66,6 +67,7 @@ class RlRun {
   trainer::TrainStepReport train(std::int64_t step,
                                  std::span<const Group> groups,
                                  std::span<const GroupScore> scores);
+  void write_metrics(std::int64_t step, const Metrics& metrics);
   void finish_step(std::int64_t step, Metrics& metrics);
   void validate_now(std::int64_t step, Metrics& metrics);
   void save_checkpoint();
@@ -79,6 +81,7 @@ class RlRun {
   std::unique_ptr<trainer::AdamW> optimizer_;
   std::unique_ptr<rollout::Engine> engine_;
   std::unique_ptr<trainer::PolicyTrainer> trainer_;
+  std::optional<EventWriter> events_;
   std::int64_t total_steps_ = 0;
   trainer::ScheduleConfig schedule_;
   trainer::RunState state_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "app/jsonl.h"
+#include "app/report/report.h"
 #include "app/rl/rl_run.h"
 #include "base/log.h"
 
@@ -89,7 +90,7 @@ void RlRun::print_end() {
                   ? fmt::format("{}: {:.3f}", name, value)
                   : fmt::format("{}: {:.3f} before, {:.3f} after", name, first->second, value));
   }
-  out.write(fmt::format("run: {}", folder_.path().string()));  // REPORT
+  out.write(fmt::format("report: {}", write_report(folder_.path()).string()));
   out.finish();
 }
 
