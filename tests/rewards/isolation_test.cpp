@@ -1,8 +1,11 @@
 // A reward that misbehaves costs the sample it misbehaves on, and nothing else.
-#include <fstream>
+#include <cstdio>
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
+#include "base/log.h"
+#include "rewards/process/file_descriptor.h"
 #include "rewards/reward.h"
 #include "rewards/reward_library.h"
 
@@ -201,6 +204,44 @@ TEST_CASE("a failing worker does not disturb those beside it") {
   }
   CHECK(rewards.stats(0).restarts == 3);
   CHECK(rewards.stats(1).restarts == 0);
+}
+
+TEST_CASE("what a reward prints goes to standard error; standard output is for results") {
+  std::fflush(stdout);
+  const FileDescriptor saved(::dup(STDOUT_FILENO));
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const FileDescriptor read_end(ends[0]);
+  ::dup2(ends[1], STDOUT_FILENO);
+  ::close(ends[1]);
+  double value = -1;
+  {
+    RewardSet rewards({library_config(library(), "prints")});
+    value = rewards.score(make_samples(2), 1)[0][1].value.value_or(-1);
+  }
+  ::dup2(saved.get(), STDOUT_FILENO);  // closes the last writing end
+  char first = 0;
+  CHECK(::read(read_end.get(), &first, 1) == 0);
+  CHECK(value == 1.0);
+}
+
+TEST_CASE("failures, and a reward that says 0 to everything, are logged with a sample") {
+  std::string log;
+  set_log_sink([&log](LogLevel, const std::string& line) { log += line + "\n"; });
+  RewardSet rewards({library_config(library(), "throws")});
+  auto samples = make_samples(5);
+  rewards.score(samples, 1);
+  CHECK(contains(log, "reward throws: failed on 1 of 5 samples; first on sample s3: no digits"));
+  for (RewardSample& sample : samples) {
+    sample.completion = "not a number";
+  }
+  log.clear();
+  rewards.score(samples, 2);
+  rewards.score(samples, 3);
+  const std::string all_zero = "0 for all 5 samples; the first completion is: not a number";
+  CHECK(contains(log, all_zero));
+  CHECK(log.find(all_zero) == log.rfind(all_zero));  // said once
+  set_log_sink(nullptr);
 }
 
 TEST_CASE("isolation thread: exceptions and NaN cost their sample, values keep their order") {
