@@ -6,6 +6,7 @@ target_compile_features(tandem_flags INTERFACE cxx_std_20)
 target_compile_options(tandem_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor>
   $<$<BOOL:${TANDEM_WERROR}>:-Werror>)
+target_compile_definitions(tandem_flags INTERFACE $<$<CONFIG:Debug>:TANDEM_DEBUG>)
 if(TANDEM_SANITIZE)
   target_compile_options(tandem_flags INTERFACE -fsanitize=${TANDEM_SANITIZE} -fno-omit-frame-pointer
     -Wno-maybe-uninitialized)  # g++ 12 is wrong about std::regex under sanitizers

@@ -55,6 +55,7 @@ SchedulerConfig scheduler_config(const model::Decoder& decoder, const EngineConf
   scheduler.max_sequences = std::min<std::int64_t>(config.max_sequences, config.max_batched_tokens);
   scheduler.max_model_len =
       config.max_model_len > 0 ? config.max_model_len : decoder.max_positions();
+  scheduler.check_each_step = config.check_invariants;
   return scheduler;
 }
 

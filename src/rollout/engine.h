@@ -21,6 +21,11 @@ struct EngineConfig {
   std::int64_t num_ids = 0;                // of the tokenizer; ids at or above it are never drawn
   std::int64_t max_sequences = 256;        // samples that run at one time
   bool prefix_cache = true;
+#ifdef TANDEM_DEBUG
+  bool check_invariants = true;  // of the block manager and scheduler, after each step
+#else
+  bool check_invariants = false;  // of the block manager and scheduler, after each step
+#endif
 };
 
 /// Samples from a decoder's weights, which the trainer may change in the other phase.

@@ -9,6 +9,7 @@
 
 #include "base/atomic_file.h"
 #include "kernels/vocab.h"
+#include "model/safetensors.h"
 #include "support/doctest_torch.h"
 #include "support/shared_data.h"
 #include "support/tiny_model.h"
@@ -25,7 +26,7 @@ const char* const kModels[] = {
     "llama-tied", "llama3-rope", "mistral", "qwen2", "qwen3", "sharded-qwen3-bf16"};
 
 std::filesystem::path folder_of(const std::string& name) {
-  return test::shared_data() / "golden/models" / name;
+  return std::filesystem::path("tests/golden/models") / name;
 }
 
 json read_json(const std::filesystem::path& file) {
@@ -86,7 +87,6 @@ std::vector<trainer::SftExample> golden_batch(const json& forward) {
 }
 
 TEST_CASE("log-probabilities and entropies agree with the reference") {
-  TANDEM_NEEDS_SHARED("golden/models");
   for (const std::string name : kModels) {
     CAPTURE(name);
     const auto tiny = test::load_model(folder_of(name));
@@ -100,7 +100,6 @@ TEST_CASE("log-probabilities and entropies agree with the reference") {
 }
 
 TEST_CASE("greedy decoding gives the reference's ids") {
-  TANDEM_NEEDS_SHARED("golden/models");
   for (const std::string name : kModels) {
     CAPTURE(name);
     const auto tiny = test::load_model(folder_of(name));
@@ -115,7 +114,6 @@ TEST_CASE("greedy decoding gives the reference's ids") {
 }
 
 TEST_CASE("both spellings of a config give the same bits") {
-  TANDEM_NEEDS_SHARED("golden/models");
   for (const std::string name : kModels) {
     CAPTURE(name);
     auto newer = model::parse_config(read_file(folder_of(name) / "config.json"), "config.json");
@@ -144,7 +142,6 @@ void check_gradients(const model::WeightStore& weights, const json& params) {
 TEST_CASE(
     "gradients of the mean log-likelihood agree with the reference, with and without "
     "checkpointing") {
-  TANDEM_NEEDS_SHARED("golden/models");
   for (const std::string name : kModels) {
     for (const bool checkpointing : {false, true}) {
       CAPTURE(name);
@@ -182,7 +179,6 @@ TEST_CASE(
 }
 
 TEST_CASE("five AdamW steps follow the reference's losses and end at its parameters") {
-  TANDEM_NEEDS_SHARED("golden/models");
   for (const std::string name : kModels) {
     CAPTURE(name);
     auto tiny = test::load_model(folder_of(name));
@@ -210,6 +206,21 @@ TEST_CASE("five AdamW steps follow the reference's losses and end at its paramet
         CHECK(std::abs(got - one["after5_f64"][i].get<double>()) < 5e-4);
       }
     }
+  }
+}
+
+TEST_CASE("a quantised GGUF gives the reference's logits") {
+  TANDEM_NEEDS_SHARED("golden/gguf/llama-tied-q8_0.expected.safetensors");
+  const auto golden = test::shared_data() / "golden/gguf";
+  const auto tiny = test::load_model("tests/golden/gguf/llama-tied-q8_0.gguf");
+  const model::SafetensorsFile expected(golden / "llama-tied-q8_0.expected.safetensors");
+  const auto cases = read_json(folder_of("llama-tied") / "forward.json")["cases"];
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const at::NoGradGuard no_grad;
+    const auto ids = cases[i]["input_ids"].get<std::vector<TokenId>>();
+    const auto hidden = tiny.decoder->forward(plain_rows(ids), {});
+    const auto logits = kernels::logits(hidden, tiny.weights->head());
+    CHECK(test::close(logits, expected.tensor(fmt::format("logits.{}", i)), 0, 5e-5));
   }
 }
 

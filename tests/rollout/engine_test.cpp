@@ -64,6 +64,7 @@ Results generate(model::Decoder& decoder, const Setting& setting, const Sampling
   config.max_batched_tokens = setting.max_batched_tokens;
   config.num_ids = 1490;
   config.prefix_cache = setting.prefix_cache;
+  config.check_invariants = true;
   Engine engine(decoder, config, nullptr);
   Results results;
   const auto keep = [&](std::vector<FinishedSample> finished) {
@@ -85,7 +86,6 @@ Results generate(model::Decoder& decoder, const Setting& setting, const Sampling
       }
     }
   }
-  engine.scheduler().check_invariants();
   return results;
 }
 
