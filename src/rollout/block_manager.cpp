@@ -163,32 +163,40 @@ void BlockManager::give_back(BlockId block) noexcept {
   }
 }
 
-void BlockManager::check_invariants(std::span<const BlockTable* const> tables) const {
-  std::vector<std::int32_t> occurrences(owners_.size());
+std::vector<std::int32_t> BlockManager::occurrences(
+    std::span<const BlockTable* const> tables) const {
+  std::vector<std::int32_t> counts(owners_.size());
   for (const BlockTable* table : tables) {
     for (const BlockId block : table->blocks_) {
-      ++occurrences[block];
+      ++counts[block];
     }
     if (table->pending_copy_) {
-      ++occurrences[table->pending_copy_->from];
+      ++counts[table->pending_copy_->from];
     }
   }
-  TANDEM_CHECK(owners_[kNullBlock] == 0 && occurrences[kNullBlock] == 0 &&
-                   !free_.contains(kNullBlock) && !cache_.is_cached(kNullBlock),
-               "the null block is in use");
-  std::int64_t num_owned = 0;
-  for (BlockId block = kNullBlock + 1; block < config_.num_blocks; ++block) {
-    TANDEM_CHECK(owners_[block] == occurrences[block],
-                 "block {} has {} owners and is in {} tables",
-                 block,
-                 owners_[block],
-                 occurrences[block]);
-    TANDEM_CHECK(free_.contains(block) == (owners_[block] == 0),
-                 "block {} has {} owners and its place in the free list is wrong",
-                 block,
-                 owners_[block]);
-    num_owned += owners_[block] > 0 ? 1 : 0;
+  return counts;
+}
+
+void BlockManager::check_block(BlockId block, std::int32_t num_occurrences) const {
+  TANDEM_CHECK(owners_[block] == num_occurrences,
+               "block {} has {} owners and is in {} tables",
+               block,
+               owners_[block],
+               num_occurrences);
+  TANDEM_CHECK(free_.contains(block) == (owners_[block] == 0 && block != kNullBlock),
+               "block {} has {} owners and its place in the free list is wrong",
+               block,
+               owners_[block]);
+}
+
+void BlockManager::check_invariants(std::span<const BlockTable* const> tables) const {
+  const std::vector<std::int32_t> counts = occurrences(tables);
+  for (BlockId block = kNullBlock; block < config_.num_blocks; ++block) {
+    check_block(block, counts[block]);
   }
+  TANDEM_CHECK(owners_[kNullBlock] == 0 && !cache_.is_cached(kNullBlock),
+               "the null block is in use");
+  const auto num_owned = std::ranges::count_if(owners_, [](std::int32_t n) { return n > 0; });
   TANDEM_CHECK(num_free() + num_owned == num_usable(),
                "{} free and {} used blocks of {}",
                num_free(),

@@ -90,6 +90,9 @@ class BlockManager {
   void take(BlockId block) noexcept;
   BlockId take_fresh();
   void give_back(BlockId block) noexcept;
+  [[nodiscard]] std::vector<std::int32_t> occurrences(
+      std::span<const BlockTable* const> tables) const;
+  void check_block(BlockId block, std::int32_t num_occurrences) const;
 
   BlockManagerConfig config_;
   FreeList free_;

@@ -64,11 +64,12 @@ void PrefixCache::clear() noexcept {
 }
 
 void PrefixCache::check_invariants() const {
-  for (const auto& [hash, block] : blocks_) {
-    TANDEM_CHECK(is_cached(block) && entries_[block].hash == hash,
-                 "prefix cache: the map names block {} under a hash that it does not have",
-                 block);
-  }
+  const auto wrong = std::ranges::find_if(blocks_, [this](const auto& item) {
+    return !is_cached(item.second) || entries_[item.second].hash != item.first;
+  });
+  TANDEM_CHECK(wrong == blocks_.end(),
+               "prefix cache: the map names block {} under a hash that it does not have",
+               wrong->second);
   const auto num_cached =
       std::ranges::count_if(entries_, [](const Entry& entry) { return entry.content != 0; });
   TANDEM_CHECK(static_cast<std::size_t>(num_cached) == blocks_.size(),

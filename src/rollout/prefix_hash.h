@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <tuple>
 
 #include "base/phase.h"
 #include "protocol/trajectory.h"
@@ -28,7 +29,11 @@ struct CacheRoot {
   std::int64_t adapter = 0;
   std::int64_t adapter_version = 0;
   std::string salt = {};  // keeps the prompts of one owner to themselves
-  auto operator<=>(const CacheRoot&) const = default;
+  bool operator==(const CacheRoot&) const = default;
+  bool operator<(const CacheRoot& other) const {
+    return std::tie(weight_version, adapter, adapter_version, salt) <
+           std::tie(other.weight_version, other.adapter, other.adapter_version, other.salt);
+  }
 };
 
 /// Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012 (SipHash-2-4 with the

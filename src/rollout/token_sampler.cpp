@@ -133,36 +133,41 @@ bool TokenSampler::restricts(const SamplingParams& params) const {
   return (params.top_k > 0 && params.top_k < num_ids_) || params.top_p < 1 || params.min_p > 0;
 }
 
-// Each filter keeps a head of the order (logit descending, id ascending), so that it is enough to
-// look at more and more of that head until the cut falls inside.
 void TokenSampler::keep(Row logits, const SamplingParams& params) {
-  const bool has_top_k = params.top_k > 0 && params.top_k < num_ids_;
-  if (has_top_k) {
-    top_candidates(logits, params.top_k, kept_);
-    double total = 0;
-    for (const Candidate& candidate : kept_) {
-      total += weight(candidate, kept_.front().logit, params);
-    }
-    kept_.resize(cut(params, total));
+  if (params.top_k > 0 && params.top_k < num_ids_) {
+    keep_of_top_k(logits, params);
   } else {
-    const double total = params.top_p < 1 ? reduce(logits, params).sum : 0;
-    for (const std::int64_t count :
-         {std::int64_t{64}, std::int64_t{512}, AllowedSet::kMaxListed + 1}) {
-      top_candidates(logits, count, kept_);
-      const std::size_t num_kept = cut(params, total);
-      if (num_kept < static_cast<std::size_t>(count)) {
-        kept_.resize(num_kept);
-        break;
-      }
-    }
-  }
-  if (static_cast<std::int64_t>(kept_.size()) > AllowedSet::kMaxListed) {
-    fail<UserError>("{} keeps more than {} ids: lower top_p, raise min_p, or set top_k",
-                    params.top_p < 1 ? fmt::format("top_p = {}", params.top_p)
-                                     : fmt::format("min_p = {}", params.min_p),
-                    AllowedSet::kMaxListed);
+    keep_of_all(logits, params);
   }
   std::ranges::sort(kept_, by_id);
+}
+
+void TokenSampler::keep_of_top_k(Row logits, const SamplingParams& params) {
+  top_candidates(logits, params.top_k, kept_);
+  double total = 0;
+  for (const Candidate& candidate : kept_) {
+    total += weight(candidate, kept_.front().logit, params);
+  }
+  kept_.resize(cut(params, total));
+}
+
+// Each filter keeps a head of the order (logit descending, id ascending), so that it is enough to
+// look at more and more of that head until the cut falls inside.
+void TokenSampler::keep_of_all(Row logits, const SamplingParams& params) {
+  const double total = params.top_p < 1 ? reduce(logits, params).sum : 0;
+  for (const std::int64_t count :
+       {std::int64_t{64}, std::int64_t{512}, AllowedSet::kMaxListed + 1}) {
+    top_candidates(logits, count, kept_);
+    const std::size_t num_kept = cut(params, total);
+    if (num_kept < static_cast<std::size_t>(count)) {
+      kept_.resize(num_kept);
+      return;
+    }
+  }
+  fail<UserError>("{} keeps more than {} ids: lower top_p, raise min_p, or set top_k",
+                  params.top_p < 1 ? fmt::format("top_p = {}", params.top_p)
+                                   : fmt::format("min_p = {}", params.min_p),
+                  AllowedSet::kMaxListed);
 }
 
 // The draw and the report mostly want it of the same row: it is computed once.

@@ -53,6 +53,8 @@ class TokenSampler {
   Row with_penalty(Row logits, const SamplingInput& input);
   [[nodiscard]] bool restricts(const SamplingParams& params) const;
   void keep(Row logits, const SamplingParams& params);
+  void keep_of_top_k(Row logits, const SamplingParams& params);
+  void keep_of_all(Row logits, const SamplingParams& params);
   LogSumExp reduce(Row logits, const SamplingParams& params);
   [[nodiscard]] std::size_t cut(const SamplingParams& params, double total) const;
   [[nodiscard]] TokenId draw_kept(const SamplingParams& params, double uniform);
