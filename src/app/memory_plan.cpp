@@ -66,8 +66,8 @@ MemoryPlan plan_memory(const MemoryRequest& r) {
   const std::int64_t weights = num_weights(r.config);
   plan.weights = weights * r.bytes_per_weight;
   plan.reference = r.with_reference ? plan.weights : 0;
-  plan.optimizer = 2 * kFloatBytes * weights;
-  plan.gradients = kFloatBytes * weights;
+  plan.optimizer = r.training ? 2 * kFloatBytes * weights : 0;
+  plan.gradients = r.training ? kFloatBytes * weights : 0;
   plan.kv = r.kv_bytes > 0 ? r.kv_bytes : kv_need(r);
   const std::int64_t sampling_rows =
       std::min(r.max_batched_tokens,
@@ -76,7 +76,8 @@ MemoryPlan plan_memory(const MemoryRequest& r) {
       kFloatBytes * (sampling_rows * transient_floats(r.config) + 64 * r.config.vocab_size);
   const auto with = [&](bool checkpointing) {
     plan.checkpoint_layers = checkpointing;
-    plan.activations = r.rows_per_microbatch * activation_bytes_per_row(r.config, checkpointing);
+    const std::int64_t rows = r.training ? r.rows_per_microbatch : 0;
+    plan.activations = rows * activation_bytes_per_row(r.config, checkpointing);
   };
   with(r.activation_checkpointing == "on");
   if (r.activation_checkpointing == "auto" && plan.train_peak() > r.available_bytes) {

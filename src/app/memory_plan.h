@@ -12,6 +12,7 @@ namespace tandem::app {
 struct MemoryRequest {
   model::ModelConfig config;
   std::int64_t bytes_per_weight = 4;
+  bool training = true;         // false: only samples, as `eval` does
   bool with_reference = false;  // a frozen copy for the KL term
   std::int64_t rows_per_microbatch = 0;
   std::int64_t prompts_per_step = 0;

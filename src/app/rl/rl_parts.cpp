@@ -1,3 +1,5 @@
+#include <ATen/ATen.h>
+
 #include "app/compute.h"
 #include "app/rl/recipe_parts.h"
 #include "app/rl/rl_run.h"
@@ -15,6 +17,8 @@ std::unique_ptr<RlParts> make_rl_parts(LoadedRecipe loaded, Purpose purpose) {
   parts->data = std::make_unique<PromptData>(recipe, parts->session);
   // What the weights take is resident already: the plan is about the whole, so add it back.
   auto request = memory_request(recipe, parts->session, parts->data->longest_prompt());
+  request.training = purpose == Purpose::kTrain;
+  request.bytes_per_weight = parts->session.weights->dtype() == at::kFloat ? 4 : 2;
   request.available_bytes += parts->session.weights->bytes();
   parts->plan = plan_memory(request);
   return parts;

@@ -47,6 +47,14 @@ RlRun::RlRun(RlParts& parts,
                                                 trainer::optimizer_parameters(*session.weights));
   if (checkpoint) {
     state_ = trainer::load_checkpoint(*checkpoint, *session.weights, *optimizer_);
+    if (state_.recipe != recipe_yaml(recipe)) {
+      TANDEM_LOG(
+          warn,
+          "{}: was made with another recipe, so the run will not go on bit for bit; its own is "
+          "{}",
+          checkpoint->string(),
+          (folder_.path() / "recipe.yaml").string());
+    }
     parts.data->stream().restore(state_.stream);
     folder_.cut_back(state_.step);
     EventWriter::cut_back(event_file_of(folder_.path()), state_.step);
