@@ -85,10 +85,12 @@ void Engine::add(GroupRequest request) {
 std::vector<FinishedSample> Engine::step() {
   require_phase(phase_, Phase::kRollout, "sampling");
   const StepPlan plan = scheduler_.schedule();
-  TANDEM_CHECK(!plan.empty() || !scheduler_.has_work(),
-               "the engine has requests but nothing to compute; this is a fault of the scheduler");
-  if (plan.empty()) {
-    return {};
+  if (plan.empty()) {  // nothing to compute, but aborted samples may be there to hand out
+    auto ended = scheduler_.commit(plan, {});
+    TANDEM_CHECK(
+        !ended.empty() || !scheduler_.has_work(),
+        "the engine has requests but nothing to compute; this is a fault of the scheduler");
+    return ended;
   }
   const at::NoGradGuard no_grad;
   copy_blocks(plan);

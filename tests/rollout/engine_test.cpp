@@ -241,6 +241,24 @@ TEST_CASE("after an update a prompt misses the cache, and the engine equals a fr
   CHECK(after.logprobs != before.logprobs);
 }
 
+TEST_CASE("aborted requests are handed out, also when nothing else is left to compute") {
+  const auto tiny = test::random_model();
+  EngineConfig config;
+  config.kv_bytes = 8 << 20;
+  config.num_ids = 1490;
+  Engine engine(*tiny.decoder, config, nullptr);
+  GroupRequest request;
+  request.prompt = prompt_of(2);
+  request.num_samples = 2;
+  request.params = params_of_test();
+  engine.add(std::move(request));
+  CHECK(engine.scheduler().abort(0));
+  const auto ended = engine.run();
+  REQUIRE(ended.size() == 2);
+  CHECK(ended[0].stop.reason == FinishReason::kAbort);
+  CHECK_FALSE(engine.has_work());
+}
+
 // The negative control: a kernel whose row depends on the batch must make the comparison fail.
 TEST_CASE("a product that depends on the number of rows fails the comparison") {
   at::manual_seed(1);
