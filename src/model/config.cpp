@@ -52,14 +52,13 @@ void refuse_unsupported(const JsonFields& in, const Family& family) {
   if (in.number("partial_rotary_factor").value_or(1.0) != 1.0) {
     in.refuse("partial_rotary_factor", "only rotation of whole heads (1.0) is supported");
   }
-  if (family.name == "llama" && in.boolean("mlp_bias").value_or(false)) {
-    in.refuse("mlp_bias", "a bias in the MLP is not supported by this version");
+  const std::string only = "only qwen2 has biases in this version, on q, k and v";
+  if (in.boolean("attention_bias").value_or(false) && !family.qkv_bias) {
+    in.refuse("attention_bias", only);
   }
-}
-
-bool bias(BiasRule rule, const JsonFields& in) {
-  return rule == BiasRule::kAlways ||
-         (rule == BiasRule::kAsConfigured && in.boolean("attention_bias").value_or(false));
+  if (in.boolean("mlp_bias").value_or(false)) {
+    in.refuse("mlp_bias", only);
+  }
 }
 
 void read_sizes(const JsonFields& in, const Family& family, ModelConfig& config) {
@@ -232,8 +231,7 @@ ModelConfig parse_config(std::string_view json, const std::string& file_name) {
   config.family = family.name;
   read_sizes(in, family, config);
   config.tied_embeddings = in.boolean("tie_word_embeddings").value_or(false);
-  config.attention_bias = bias(family.qkv_bias, in);
-  config.output_bias = bias(family.output_bias, in);
+  config.attention_bias = family.qkv_bias;
   config.qk_norm = family.qk_norm;
   config.rope = read_rope(in, family);
   read_windows(in, root, family, config);

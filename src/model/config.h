@@ -36,8 +36,6 @@ struct ModelConfig {
   double rms_norm_eps = 1e-6;
   bool tied_embeddings = false;
   bool attention_bias = false;  // of q, k and v
-  bool output_bias = false;     // of o
-  bool mlp_bias = false;        // of gate, up and down
   bool qk_norm = false;         // RMSNorm of each head of q and k before the rotation
   RopeConfig rope;
   std::vector<std::int64_t> sliding_window_of_layer;  // one entry a layer; 0 sees everything

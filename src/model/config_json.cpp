@@ -73,9 +73,6 @@ std::string to_json(const ModelConfig& config) {
   out["rope_theta"] = config.rope.theta;
   out["rope_scaling"] = rope_scaling(config.rope);
   out["tie_word_embeddings"] = config.tied_embeddings;
-  if (family->qkv_bias == BiasRule::kAsConfigured) {
-    out["attention_bias"] = config.attention_bias;
-  }
   add_windows(config, family->window, out);
   out["bos_token_id"] = optional_id(config.bos_id);
   out["eos_token_id"] = eos_json(config.eos_ids);

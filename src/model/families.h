@@ -8,15 +8,13 @@
 
 namespace tandem::model {
 
-enum class BiasRule { kNever, kAlways, kAsConfigured };
 enum class WindowRule { kNever, kEveryLayer, kUpperLayers };
 
 /// A family. Defaults are those for a field that the config leaves out.
 struct Family {
   std::string_view name;          // `model_type`
   std::string_view architecture;  // `architectures[0]`
-  BiasRule qkv_bias = BiasRule::kNever;
-  BiasRule output_bias = BiasRule::kNever;
+  bool qkv_bias = false;  // whatever the config says
   bool qk_norm = false;
   WindowRule window = WindowRule::kNever;
   double default_rope_theta = 10000.0;

@@ -181,7 +181,7 @@ ModelConfig config_from_gguf(const GgufFile& file) {
   out["rope_theta"] = theta;
   out["rope_scaling"] = rope_scaling(file, prefix, theta);
   out["tie_word_embeddings"] = file.find("output.weight") == nullptr;
-  if (family.qkv_bias == BiasRule::kAsConfigured) {
+  if (!family.qkv_bias) {
     out["attention_bias"] = file.find("blk.0.attn_q.bias") != nullptr;
   }
   if (family.window == WindowRule::kUpperLayers) {

@@ -1,6 +1,8 @@
 #include "model/tensor_table.h"
 
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include <fmt/ranges.h>
 
@@ -10,36 +12,27 @@
 namespace tandem::model {
 namespace {
 
-// Adds a matrix [out, in] and, where the family has one, its bias [out].
-void add_linear(std::vector<ExpectedTensor>& tensors,
-                const std::string& name,
-                std::vector<std::int64_t> shape,
-                bool bias) {
-  const std::int64_t out = shape.front();
-  tensors.push_back({name + ".weight", std::move(shape)});
-  if (bias) {
-    tensors.push_back({name + ".bias", {out}});
-  }
-}
-
 void add_layer(std::vector<ExpectedTensor>& tensors, const ModelConfig& c, std::int64_t layer) {
   const std::string at = fmt::format("model.layers.{}.", layer);
   const std::string attention = at + "self_attn.";
   const std::int64_t q_size = c.num_heads * c.head_dim;
   const std::int64_t kv_size = c.num_kv_heads * c.head_dim;
   tensors.push_back({at + "input_layernorm.weight", {c.hidden_size}});
-  add_linear(tensors, attention + "q_proj", {q_size, c.hidden_size}, c.attention_bias);
-  add_linear(tensors, attention + "k_proj", {kv_size, c.hidden_size}, c.attention_bias);
-  add_linear(tensors, attention + "v_proj", {kv_size, c.hidden_size}, c.attention_bias);
-  add_linear(tensors, attention + "o_proj", {c.hidden_size, q_size}, c.output_bias);
+  for (const auto& [name, size] : {std::pair("q", q_size), {"k", kv_size}, {"v", kv_size}}) {
+    tensors.push_back({attention + name + "_proj.weight", {size, c.hidden_size}});
+    if (c.attention_bias) {
+      tensors.push_back({attention + name + "_proj.bias", {size}});
+    }
+  }
+  tensors.push_back({attention + "o_proj.weight", {c.hidden_size, q_size}});
   if (c.qk_norm) {
     tensors.push_back({attention + "q_norm.weight", {c.head_dim}});
     tensors.push_back({attention + "k_norm.weight", {c.head_dim}});
   }
   tensors.push_back({at + "post_attention_layernorm.weight", {c.hidden_size}});
-  add_linear(tensors, at + "mlp.gate_proj", {c.intermediate_size, c.hidden_size}, c.mlp_bias);
-  add_linear(tensors, at + "mlp.up_proj", {c.intermediate_size, c.hidden_size}, c.mlp_bias);
-  add_linear(tensors, at + "mlp.down_proj", {c.hidden_size, c.intermediate_size}, c.mlp_bias);
+  tensors.push_back({at + "mlp.gate_proj.weight", {c.intermediate_size, c.hidden_size}});
+  tensors.push_back({at + "mlp.up_proj.weight", {c.intermediate_size, c.hidden_size}});
+  tensors.push_back({at + "mlp.down_proj.weight", {c.hidden_size, c.intermediate_size}});
 }
 
 // "a, b, c and 17 more": a broken file can have thousands.
