@@ -97,9 +97,11 @@ TEST_CASE("the golden names map to Hugging Face's") {
 }
 
 TEST_CASE("families are told by their architecture, and others are refused by name") {
-  CHECK(config_of(small_model("qwen2")).attention_bias);
-  CHECK(config_of(small_model("qwen3")).qk_norm);
-  CHECK(config_of(small_model("qwen3")).head_dim == 16);
+  const ModelConfig qwen2 = config_of(small_model("qwen2"));
+  CHECK(qwen2.attention_bias);
+  const ModelConfig qwen3 = config_of(small_model("qwen3"));
+  CHECK(qwen3.qk_norm);
+  CHECK(qwen3.head_dim == 16);
   CHECK(config_of(small_model()).sliding_window_of_layer == std::vector<std::int64_t>{0, 0});
   for (const char* other : {"gemma3", "phi3", "mamba"}) {
     const std::string message = refusal(small_model(other));
