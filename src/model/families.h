@@ -14,7 +14,7 @@ enum class WindowRule { kNever, kEveryLayer, kUpperLayers };
 struct Family {
   std::string_view name;          // `model_type`
   std::string_view architecture;  // `architectures[0]`
-  bool qkv_bias = false;  // whatever the config says
+  bool qkv_bias = false;          // whatever the config says
   bool qk_norm = false;
   WindowRule window = WindowRule::kNever;
   double default_rope_theta = 10000.0;
