@@ -49,10 +49,16 @@ fi
 say "LibTorch: installing $wanted into .deps (0.55 GB to fetch, 1.3 GB on disk)"
 mkdir -p .deps
 [ -x .deps/venv/bin/pip ] || python3 -m venv .deps/venv
+options=(--quiet --disable-pip-version-check --no-cache-dir)
 if [[ "$wanted" == *CUDA ]]; then
-  .deps/venv/bin/pip install --quiet --disable-pip-version-check --no-cache-dir "${wheels[0]}"
+  wheels=("${wheels[0]}")
 else
-  .deps/venv/bin/pip install --quiet --disable-pip-version-check --no-cache-dir --no-deps "${wheels[@]}"
+  options+=(--no-deps)
+fi
+if ! .deps/venv/bin/pip install "${options[@]}" "${wheels[@]}"; then
+  say "LibTorch cannot be installed (see pip's message above); run this again when the network is" \
+    "there, or set LIBTORCH_ROOT to the torch folder of an installation" >&2
+  exit 3
 fi
 echo "$wanted" > "$stamp"
 say "LibTorch: done"
