@@ -5,7 +5,9 @@
 
 namespace tandem::app {
 
+void set_up_render(CommandLine& line);
 void set_up_report(CommandLine& line);
+void set_up_reward(CommandLine& line);
 void set_up_tokenize(CommandLine& line);
 
 }  // namespace tandem::app

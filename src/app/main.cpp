@@ -18,6 +18,8 @@ constexpr std::array kCommands = {
     Command{"generate", "samples completions of prompts", tandem::app::set_up_generate},
     Command{"score", "log-probabilities and entropies of given ids", tandem::app::set_up_score},
     Command{"tokenize", "text to token ids, or back", tandem::app::set_up_tokenize},
+    Command{"render", "a chat template's text or ids", tandem::app::set_up_render},
+    Command{"reward", "runs reward functions over completions", tandem::app::set_up_reward},
     Command{"inspect", "what a model is and what it takes", tandem::app::set_up_inspect},
     Command{"convert", "GGUF or Hugging Face to Hugging Face", tandem::app::set_up_convert},
     Command{"make-data", "writes the questions of a built-in task", tandem::app::set_up_make_data},

@@ -17,6 +17,9 @@ text::Tokenizer open_tokenizer(const std::string& model) {
   if (fs::exists(model)) {
     return text::Tokenizer::from_gguf(model::vocabulary_from_gguf(model::GgufFile(model)));
   }
+  if (fs::exists(model)) {
+    return text::Tokenizer::from_gguf(model::vocabulary_from_gguf(model::GgufFile(model)));
+  }
   if (model::is_hub_name(model)) {
     return text::Tokenizer::from_folder(model::find_in_hub_cache(model));
   }

@@ -6,6 +6,21 @@
 
 namespace tandem::data {
 
+const std::vector<std::string>& answer_columns() {
+  static const std::vector<std::string> names = {"ground_truth",
+                                                 "reward_model.ground_truth",
+                                                 "answer",
+                                                 "solution",
+                                                 "target",
+                                                 "expected_answer"};
+  return names;
+}
+
+const std::vector<std::string>& prompt_columns() {
+  static const std::vector<std::string> names = {"prompt", "question", "problem", "input"};
+  return names;
+}
+
 const nlohmann::json* find_column(const nlohmann::json& row, const std::string& path) {
   // A column may have a dot in its own name.
   if (const auto whole = row.find(path); row.is_object() && whole != row.end()) {

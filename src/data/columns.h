@@ -20,6 +20,12 @@ struct ColumnNames {
   std::string completion;  // completion, response, answer, output, solution, target
 };
 
+/// Where the right answer may stand, in the order of preference.
+const std::vector<std::string>& answer_columns();
+
+/// Where the prompt may stand.
+const std::vector<std::string>& prompt_columns();
+
 /// The value at a dotted path, or null where a part is missing.
 const nlohmann::json* find_column(const nlohmann::json& row, const std::string& path);
 

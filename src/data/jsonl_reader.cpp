@@ -56,6 +56,15 @@ bool JsonlReader::read_line(std::string& text) {
 }
 
 std::optional<nlohmann::json> JsonlReader::next() {
+  return next_object<nlohmann::json>();
+}
+
+std::optional<nlohmann::ordered_json> JsonlReader::next_ordered() {
+  return next_object<nlohmann::ordered_json>();
+}
+
+template <class Json>
+std::optional<Json> JsonlReader::next_object() {
   for (std::string text; read_line(text);) {
     ++line_;
     if (line_ == 1 && text.starts_with("\xEF\xBB\xBF")) {
@@ -64,9 +73,9 @@ std::optional<nlohmann::json> JsonlReader::next() {
     if (text.find_first_not_of(" \t\r") == std::string::npos) {
       continue;
     }
-    nlohmann::json value;
+    Json value;
     try {
-      value = nlohmann::json::parse(text);
+      value = Json::parse(text);
     } catch (const nlohmann::json::parse_error& e) {
       fail<UserError>("{}: is not valid JSON: {}", place(), reason_of(e));
     }

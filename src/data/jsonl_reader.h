@@ -21,11 +21,16 @@ class JsonlReader {
   /// one that is no object, and one longer than 256 MiB.
   std::optional<nlohmann::json> next();
 
+  /// As `next`, with the keys in the line's order: chat templates print tools as they are.
+  std::optional<nlohmann::ordered_json> next_ordered();
+
   /// "FILE:LINE" of the object that `next` returned last.
   [[nodiscard]] std::string place() const;
 
  private:
   [[nodiscard]] bool read_line(std::string& text);
+  template <class Json>
+  std::optional<Json> next_object();
 
   std::string name_;
   std::ifstream file_;

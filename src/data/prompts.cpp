@@ -11,9 +11,6 @@
 namespace tandem::data {
 namespace {
 
-const std::vector<std::string> kAnswerColumns = {
-    "ground_truth", "reward_model.ground_truth", "answer", "solution", "target", "expected_answer"};
-
 class PromptLoader {
  public:
   PromptLoader(const std::string& file, const RowConfig& config, const TextModel& model)
@@ -54,7 +51,7 @@ class PromptLoader {
  private:
   // Each of these returns false when the row is left out, counted.
   bool set_answer(Prompt& prompt, const nlohmann::json& row, const std::string& place) {
-    const auto* answer = choose_column(row, config_.columns.ground_truth, kAnswerColumns, place);
+    const auto* answer = choose_column(row, config_.columns.ground_truth, answer_columns(), place);
     if (answer != nullptr && answer->is_null()) {
       ++source_.report.num_no_answer;
       return false;

@@ -9,12 +9,10 @@
 namespace tandem::data {
 namespace {
 
-const std::vector<std::string> kPromptColumns = {"prompt", "question", "problem", "input"};
-
 const nlohmann::json& prompt_column(const nlohmann::json& row,
                                     const RowConfig& config,
                                     const std::string& place) {
-  const nlohmann::json* value = choose_column(row, config.columns.prompt, kPromptColumns, place);
+  const nlohmann::json* value = choose_column(row, config.columns.prompt, prompt_columns(), place);
   if (value == nullptr) {
     fail<UserError>("{}: has no prompt; its columns are {}, name one in data.columns.prompt",
                     place,

@@ -9,25 +9,6 @@
 
 namespace tandem::app {
 
-std::vector<rewards::RewardConfig> reward_configs(const Recipe& recipe) {
-  std::vector<rewards::RewardConfig> configs;
-  for (const auto& section : recipe.rewards) {
-    rewards::RewardConfig config;
-    config.name = section.name;
-    config.kind = section.kind;
-    config.library = section.library;
-    config.file = section.file;
-    config.function = section.function;
-    config.options = section.options.text.empty() ? "{}" : section.options.text;
-    config.weight = section.weight;
-    config.timeout_ms = section.timeout_ms;
-    config.on_failure = section.on_failure;
-    config.isolation = section.isolation;
-    configs.push_back(std::move(config));
-  }
-  return configs;
-}
-
 trainer::PolicyLossConfig loss_config(const Recipe& recipe) {
   const auto& algorithm = recipe.algorithm;
   trainer::PolicyLossConfig loss = trainer::algorithm_preset(algorithm.name).loss;

@@ -9,7 +9,6 @@
 #include "app/session.h"
 #include "data/row_reader.h"
 #include "data/text_model.h"
-#include "rewards/reward.h"
 #include "rollout/sampling_params.h"
 #include "trainer/advantages.h"
 #include "trainer/loss_settings.h"
@@ -17,8 +16,6 @@
 #include "trainer/schedule.h"
 
 namespace tandem::app {
-
-std::vector<rewards::RewardConfig> reward_configs(const Recipe& recipe);
 
 /// The preset of algorithm.name with the parts that the recipe sets.
 trainer::PolicyLossConfig loss_config(const Recipe& recipe);

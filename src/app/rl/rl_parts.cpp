@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 
 #include "app/compute.h"
+#include "app/reward_configs.h"
 #include "app/rl/recipe_parts.h"
 #include "app/rl/rl_run.h"
 #include "app/rl/validation.h"
@@ -11,7 +12,7 @@ namespace tandem::app {
 std::unique_ptr<RlParts> make_rl_parts(LoadedRecipe loaded, Purpose purpose) {
   auto parts = std::make_unique<RlParts>(RlParts{std::move(loaded), {}, {}, {}, {}});
   const Recipe& recipe = parts->recipe();
-  parts->rewards = std::make_unique<rewards::RewardSet>(reward_configs(recipe));
+  parts->rewards = std::make_unique<rewards::RewardSet>(reward_configs(recipe.rewards));
   set_up_compute({recipe.threads.value_or(0), recipe.isa});
   parts->session = open_model(recipe, purpose == Purpose::kTrain);
   parts->data = std::make_unique<PromptData>(recipe, parts->session);
