@@ -56,8 +56,10 @@ LoadedRecipe load_recipe(const std::filesystem::path& file,
   if (loaded.recipe.run.name.empty()) {
     loaded.recipe.run.name = file.stem().string();
   }
-  if (loaded.recipe.run.name.find('/') != std::string::npos) {
-    loaded.refuse("run.name", "is a path; name the folder that holds the runs in run.dir");
+  const std::string& name = loaded.recipe.run.name;
+  if (name.find('/') != std::string::npos || name.starts_with('.')) {
+    loaded.refuse("run.name",
+                  "is a path or starts with a dot; name the folder that holds the runs in run.dir");
   }
   return loaded;
 }

@@ -60,11 +60,12 @@ TEST_CASE("tokenize gives ids, and with --decode the text again") {
 }
 
 TEST_CASE("tokenize refuses rows without text, ids out of range and unknown models") {
-  TANDEM_NEEDS_SHARED("tokenizers/smollm2");
-  CHECK(run({"tokenize", "--model", smollm2(), "IN"}, "{\"ids\": [1]}\n").status == 2);
-  CHECK(run({"tokenize", "--model", smollm2(), "IN"}, "nonsense\n").status == 2);
+  TANDEM_NEEDS_SHARED("stories260K/hf");
+  const std::string small = (test::shared_data() / "stories260K/hf").string();
+  CHECK(run({"tokenize", "--model", small, "IN"}, "{\"ids\": [1]}\n").status == 2);
+  CHECK(run({"tokenize", "--model", small, "IN"}, "nonsense\n").status == 2);
   const auto decode = [&](const std::string& row) {
-    return run({"tokenize", "--model", smollm2(), "--decode", "IN"}, row).status;
+    return run({"tokenize", "--model", small, "--decode", "IN"}, row).status;
   };
   CHECK(decode("{\"ids\": [99999999]}\n") == 2);
   CHECK(decode("{\"ids\": [-1]}\n") == 2);

@@ -219,6 +219,7 @@ TEST_CASE("rules over several keys name the key and the numbers") {
         std::string::npos);
   CHECK(error({"rewards.0={file: a.py, isolation: thread}"}).find("in a process only") !=
         std::string::npos);
+  CHECK(error({"run.name=.."}).find("run.dir") != std::string::npos);
   CHECK(error({"run.name=a/b"}).find("run.dir") != std::string::npos);
   CHECK(error({"data.validation=[{path: v}]", "trainer.checkpoint.best=true"})
             .find("needs trainer.validate_every") != std::string::npos);
