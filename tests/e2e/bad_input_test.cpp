@@ -1,0 +1,189 @@
+// Every file that the user gives can be wrong: one line with file and remedy, status 2 (or 3 for
+// the machine), nothing written.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include <doctest/doctest.h>
+
+#include "e2e/program.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+using test::run_program;
+
+void write(const fs::path& file, const std::string& text) {
+  std::ofstream(file, std::ios::binary) << text;
+}
+
+// A recipe that would run, but for what a case changes in it.
+std::string recipe_text(const fs::path& folder) {
+  return "run: {name: r, dir: " + (folder / "runs").string() +
+         "}\n"
+         "model: {init: {config: " +
+         (folder / "model").string() +
+         "}}\n"
+         "data: {train: [{path: " +
+         (folder / "data.jsonl").string() +
+         "}]}\n"
+         "rollout: {prompts_per_step: 2, samples_per_prompt: 2, max_new_tokens: 3}\n"
+         "rewards: [{kind: exact_match, name: accuracy}]\n"
+         "trainer: {steps: 1, checkpoint: {every: 0}}\n";
+}
+
+// A model folder with a tokenizer of single characters, data for it, and the recipe.
+struct Workplace {
+  Workplace() {
+    fs::create_directories(folder / "model");
+    write(folder / "model/config.json",
+          R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 32,
+              "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2,
+              "num_key_value_heads": 1, "vocab_size": 12, "max_position_embeddings": 64,
+              "eos_token_id": 11, "tie_word_embeddings": true})");
+    std::string vocabulary;
+    for (int i = 0; i < 10; ++i) {
+      vocabulary += "\"" + std::to_string(i) + "\": " + std::to_string(i) + ", ";
+    }
+    write(folder / "model/tokenizer.json",
+          R"({"version": "1.0", "added_tokens": [{"id": 11, "content": "<eos>", "special": true,
+              "single_word": false, "lstrip": false, "rstrip": false, "normalized": false}],
+              "normalizer": null, "pre_tokenizer": null, "post_processor": null, "decoder": null,
+              "model": {"type": "BPE", "vocab": {)" +
+              vocabulary + R"("+": 10, "<eos>": 11}, "merges": []}})");
+    write(folder / "data.jsonl",
+          "{\"prompt\": \"1+2\", \"answer\": \"3\"}\n{\"prompt\": \"2+2\", \"answer\": \"4\"}\n");
+    write(folder / "r.yaml", recipe_text(folder.path()));
+  }
+  [[nodiscard]] std::string at(const std::string& name) const { return (folder / name).string(); }
+
+  test::TemporaryFolder folder;
+};
+
+void check_refused(const std::string& arguments, const std::string& named, int status = 2) {
+  CAPTURE(arguments);
+  const auto result = run_program(arguments);
+  CAPTURE(result.err);
+  CHECK(result.status == status);
+  CHECK(result.num_error_lines() == 1);
+  CHECK(result.err.find(named) != std::string::npos);
+}
+
+TEST_CASE("the workplace of these cases is right: its recipe runs") {
+  const Workplace place;
+  const auto result = run_program("train " + place.at("r.yaml"));
+  CAPTURE(result.err);
+  CHECK(result.status == 0);
+  CHECK(fs::exists(place.folder / "runs/r/metrics.jsonl"));
+}
+
+TEST_CASE("a wrong recipe is refused before anything is written") {
+  const Workplace place;
+  check_refused("train " + place.at("missing.yaml"), "missing.yaml");
+  check_refused("train " + place.at("model"), "model");
+  for (const std::string text : {"", "{", "seed: [1\n", "a: b: c\n", "\x01\x02\xff"}) {
+    write(place.folder / "x.yaml", text);
+    check_refused("train " + place.at("x.yaml"), "x.yaml");
+  }
+  write(place.folder / "x.yaml", recipe_text(place.folder.path()) + "treiner: {steps: 2}\n");
+  check_refused("train " + place.at("x.yaml"), "x.yaml:7: ");
+  check_refused("train " + place.at("r.yaml") + " trainer.stepz=3", "trainer.stepz");
+  check_refused("train " + place.at("r.yaml") + " trainer.steps=many", "trainer.steps");
+  CHECK_FALSE(fs::exists(place.folder / "runs"));
+}
+
+TEST_CASE("wrong data is refused with file and line") {
+  const Workplace place;
+  const std::string train = "train " + place.at("r.yaml");
+  fs::remove(place.folder / "data.jsonl");
+  check_refused(train, "data.jsonl");
+  for (const std::string text :
+       {"", "{\"prompt\": \"1\"}\n{\"prompt\": ", "nonsense\n", "[1]\n", "{\"other\": 1}\n"}) {
+    write(place.folder / "data.jsonl", text);
+    check_refused(train, "data.jsonl");
+  }
+  write(place.folder / "data.jsonl", "{\"prompt\": \"1+1\", \"answer\": \"2\"}\n");
+  check_refused(train, "1");  // fewer prompts than one step: an error with the numbers
+  CHECK_FALSE(fs::exists(place.folder / "runs"));
+}
+
+TEST_CASE("a wrong model or tokenizer is refused by name") {
+  const Workplace place;
+  const std::string train = "train " + place.at("r.yaml");
+  for (const std::string name : {"model/config.json", "model/tokenizer.json"}) {
+    for (const std::string text : {"", "{", "nonsense", "[]", "{}"}) {
+      const Workplace other;
+      write(other.folder / name, text);
+      check_refused("train " + other.at("r.yaml"), name);
+    }
+  }
+  fs::remove(place.folder / "model/config.json");
+  check_refused(train, "config.json");
+  check_refused("generate --model " + place.at("nothing") + " --prompt 1", "nothing");
+  write(place.folder / "x.gguf", "GGUF");
+  check_refused("inspect " + place.at("x.gguf"), "x.gguf");
+  check_refused("inspect tests/golden/models/phi3", "phi3");
+  check_refused("inspect tests/golden/models/gemma3", "gemma3");
+  check_refused("inspect tests/golden/models/qwen3-moe", "qwen3_moe");
+}
+
+TEST_CASE("wrong rewards are refused before anything starts") {
+  const Workplace place;
+  write(place.folder / "empty.so", "");
+  write(place.folder / "text.so", "not a shared object");
+  for (const std::string name : {"no.so", "empty.so", "text.so"}) {
+    auto text = recipe_text(place.folder.path());
+    text.replace(text.find("kind: exact_match"), 17, "library: " + place.at(name));
+    write(place.folder / "x.yaml", text);
+    check_refused("train " + place.at("x.yaml"), name);
+  }
+  check_refused("train " + place.at("r.yaml") + " rewards.0.kind=exactmatch", "exact_match");
+  CHECK_FALSE(fs::exists(place.folder / "runs"));
+}
+
+TEST_CASE("wrong ids and options are refused with their place") {
+  const Workplace place;
+  const std::string model = "tests/golden/models/llama-tied";
+  for (const std::string text : {"{\"ids\": [1, 999999]}\n",
+                                 "{\"ids\": [-1]}\n",
+                                 "{\"id\": 1}\n",
+                                 "{\"ids\": [1.5]}\n",
+                                 "x\n",
+                                 "{\"ids\": []}\n"}) {
+    write(place.folder / "ids.jsonl", text);
+    check_refused("score --model " + model + " --ids " + place.at("ids.jsonl"), "ids.jsonl:1");
+    check_refused("generate --model " + model + " --ids " + place.at("ids.jsonl"), "ids.jsonl:1");
+  }
+  check_refused("generate --model " + model + " --prompt hello", "tokenizer");
+  check_refused("score --model " + model + " --ids " + place.at("none"), "none");
+  check_refused("generate --model " + model + " --ids x --prompt y", "--prompt");
+  check_refused("trian x.yaml", "train");
+}
+
+TEST_CASE("an unwritable run folder is the machine's fault") {
+  const Workplace place;
+  write(place.folder / "file", "");
+  check_refused("train " + place.at("r.yaml") + " run.dir=" + place.at("file"), "file", 3);
+}
+
+TEST_CASE("a full disk ends the run with one line, status 3") {
+  const Workplace place;
+  // A limit on the size of files stands for the full disk: no file grows beyond 4 KB.
+  const test::TemporaryFolder runs;
+  const std::string limited =
+      "bash -c 'trap \"\" XFSZ; ulimit -f 4; exec " + std::string(TANDEM_PROGRAM) + " train " +
+      place.at("r.yaml") +
+      " trainer.checkpoint.every=1 log.tensorboard=false run.dir=" + runs.path().string() + "' 2>" +
+      place.at("err");
+  const int code = std::system(limited.c_str());
+  REQUIRE(WIFEXITED(code));
+  CHECK(WEXITSTATUS(code) == 3);
+  // No half-written checkpoint is left, and none is named.
+  const fs::path checkpoints = runs / "r/checkpoints";
+  CHECK_FALSE(fs::exists(checkpoints / "latest"));
+  CHECK_FALSE(fs::exists(checkpoints / "step-000001"));
+}
+
+}  // namespace
+}  // namespace tandem
