@@ -11,10 +11,9 @@
 #include <vector>
 
 #include "text/json_place.h"
+#include "text/merge_table.h"
 
 namespace tandem::text {
-
-using TokenId = std::int32_t;
 
 /// Tokens by their text. Lookups take views.
 class Vocabulary {
@@ -39,34 +38,6 @@ class Vocabulary {
   std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> ids_;
   std::vector<const std::string*> tokens_;  // keys of ids_, whose nodes do not move
 };
-
-/// Which pairs of adjacent tokens merge, in which order, and into what. Open addressing: the lookup
-/// is the inner loop of encoding.
-class MergeTable {
- public:
-  struct Merge {
-    std::int32_t rank = 0;  // lower merges first
-    TokenId id = 0;         // of the merged token
-  };
-
-  explicit MergeTable(std::size_t num_merges = 0);
-  void add(TokenId left, TokenId right, Merge merge);
-  [[nodiscard]] const Merge* find(TokenId left, TokenId right) const;
-
- private:
-  struct Slot {
-    std::uint64_t pair = kFree;
-    Merge merge;
-  };
-  static constexpr std::uint64_t kFree = ~std::uint64_t{0};
-  [[nodiscard]] std::size_t slot_of(std::uint64_t pair) const;
-
-  std::vector<Slot> slots_;
-  std::size_t mask_ = 0;
-};
-
-/// Merges by the order of the table: lowest rank first, leftmost of equals. O(n log n).
-void merge_symbols(const MergeTable& merges, std::vector<TokenId>& symbols);
 
 /// Immutable apart from its cache; safe to use from many threads.
 class BpeModel {

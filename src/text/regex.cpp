@@ -3,7 +3,6 @@
 #include "text/regex.h"
 
 #include <array>
-#include <utility>
 
 #include <pcre2.h>
 

@@ -5,29 +5,10 @@
 #include <cstdlib>
 #include <utility>
 
-#include <fmt/format.h>
-
 namespace tandem::text::jinja {
 namespace {
 
 constexpr int kMaxDepth = 200;  // of one expression's tree
-
-std::string describe(const Token& token) {
-  switch (token.type) {
-    case TokenType::kEnd:
-      return "end of template";
-    case TokenType::kBlockEnd:
-      return "end of statement block";
-    case TokenType::kVariableEnd:
-      return "end of print statement";
-    case TokenType::kData:
-    case TokenType::kBlockBegin:
-    case TokenType::kVariableBegin:
-      return "template text";
-    default:
-      return "'" + token.text.substr(0, 40) + "'";
-  }
-}
 
 Value parse_integer(const Token& token) {
   std::string_view digits = token.text;
@@ -47,68 +28,6 @@ Value parse_integer(const Token& token) {
 }
 
 }  // namespace
-
-const Token& TokenStream::take() {
-  const Token& token = tokens_[at_];
-  at_ += token.type == TokenType::kEnd ? 0 : 1;
-  return token;
-}
-
-bool TokenStream::is_operator(std::string_view op) const {
-  return current().type == TokenType::kOperator && current().text == op;
-}
-
-bool TokenStream::is_name(std::string_view name) const {
-  return current().type == TokenType::kName && current().text == name;
-}
-
-bool TokenStream::skip_operator(std::string_view op) {
-  const bool found = is_operator(op);
-  if (found) {
-    skip();
-  }
-  return found;
-}
-
-bool TokenStream::skip_name(std::string_view name) {
-  const bool found = is_name(name);
-  if (found) {
-    skip();
-  }
-  return found;
-}
-
-void TokenStream::expect_operator(std::string_view op) {
-  if (!skip_operator(op)) {
-    refuse(fmt::format("'{}'", op));
-  }
-}
-
-void TokenStream::expect_name(std::string_view name) {
-  if (!skip_name(name)) {
-    refuse(fmt::format("'{}'", name));
-  }
-}
-
-const Token& TokenStream::expect(TokenType type) {
-  if (current().type != type) {
-    const Token wanted{type, "name", 0};
-    refuse(type == TokenType::kName ? "a name" : describe(wanted));
-  }
-  return take();
-}
-
-bool TokenStream::mentions(std::string_view name, std::size_t from) const {
-  const auto begin = tokens_.begin() + static_cast<std::ptrdiff_t>(from);
-  return std::any_of(begin,
-                     tokens_.begin() + static_cast<std::ptrdiff_t>(at_),
-                     [&](const Token& t) { return t.type == TokenType::kName && t.text == name; });
-}
-
-void TokenStream::refuse(std::string_view wanted) const {
-  throw TemplateError(fmt::format("expected {}, got {}", wanted, describe(current())),
-                      current().line);
-}
 
 // Bounds the recursion of the parser itself.
 class ExpressionParser::DepthGuard {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "text/jinja/string_literal.h"
+#include "text/jinja/template_space.h"
 #include "text/jinja/value.h"
 #include "text/unicode.h"
 
@@ -19,23 +20,6 @@ namespace {
 constexpr std::array<std::string_view, 27> kOperators = {
     "//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[", "]",
     "(",  ")",  "{",  "}",  ">",  "<",  "=", ".", ":", "|", ",", ";", "!"};
-
-std::string normalize_newlines(std::string_view source) {
-  std::string out;
-  out.reserve(source.size());
-  for (std::size_t i = 0; i < source.size(); ++i) {
-    if (source[i] == '\r') {
-      out += '\n';
-      i += i + 1 < source.size() && source[i + 1] == '\n' ? 1 : 0;
-    } else {
-      out += source[i];
-    }
-  }
-  if (out.ends_with('\n')) {
-    out.pop_back();  // keep_trailing_newline is off
-  }
-  return out;
-}
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -68,17 +52,6 @@ class Lexer {
     return s_.substr(at_).starts_with(what);
   }
 
-  [[nodiscard]] std::size_t skip_space(std::size_t at) const {
-    while (at < s_.size()) {
-      const Decoded c = decode_utf8(s_, at);
-      if (!is_python_space(c.code)) {
-        break;
-      }
-      at += c.length;
-    }
-    return at;
-  }
-
   // Data up to the next opening, then that construct.
   void lex_root() {
     std::size_t open = at_;
@@ -95,7 +68,9 @@ class Lexer {
       return;
     }
     const char sign = open + 2 < s_.size() ? s_[open + 2] : '\0';
-    const std::string_view text = strip_before(s_.substr(at_, open - at_), sign, s_[open + 1]);
+    const std::string_view text =
+        strip_before(s_.substr(at_, open - at_),
+                     {.sign = sign, .kind = s_[open + 1], .starts_line = line_starting_});
     if (!text.empty()) {
       push(TokenType::kData, std::string(text));
     }
@@ -113,46 +88,12 @@ class Lexer {
     }
   }
 
-  // White space that the opening tag takes away from the text before it.
-  [[nodiscard]] std::string_view strip_before(std::string_view text, char sign, char kind) const {
-    if (sign == '-') {
-      while (!text.empty()) {
-        std::size_t at = text.size() - 1;
-        while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U) {
-          --at;
-        }
-        if (!is_python_space(decode_utf8(text, at).code)) {
-          break;
-        }
-        text = text.substr(0, at);
-      }
-      return text;
-    }
-    if (sign == '+' || kind == '{') {
-      return text;
-    }
-    const std::size_t newline = text.rfind('\n');
-    const std::size_t line = newline == std::string_view::npos ? 0 : newline + 1;
-    if (line == 0 && !line_starting_) {
-      return text;
-    }
-    const std::string_view rest = text.substr(line);
-    for (std::size_t at = 0; at < rest.size();) {
-      const Decoded c = decode_utf8(rest, at);
-      if (!is_python_space(c.code)) {
-        return text;
-      }
-      at += c.length;
-    }
-    return text.substr(0, line);
-  }
-
   // Past a closing tag of two characters at `close`, with what its sign or trim_blocks takes along.
   [[nodiscard]] std::size_t after_close(std::size_t close, bool trims) const {
     const char sign = close > 0 ? s_[close - 1] : '\0';
     std::size_t end = close + 2;
     if (sign == '-') {
-      return skip_space(end);
+      return skip_space(s_, end);
     }
     if (trims && sign != '+' && end < s_.size() && s_[end] == '\n') {
       ++end;
@@ -171,30 +112,32 @@ class Lexer {
 
   // {% raw %} ... {% endraw %}
   bool try_raw(std::size_t inside) {
-    std::size_t at = skip_space(inside);
+    std::size_t at = skip_space(s_, inside);
     if (!s_.substr(at).starts_with("raw")) {
       return false;
     }
-    at = skip_space(at + 3);
+    at = skip_space(s_, at + 3);
     at += at < s_.size() && s_[at] == '-' ? 1 : 0;
     if (!s_.substr(at).starts_with("%}")) {
       return false;
     }
-    std::size_t begin = s_[at - 1] == '-' ? skip_space(at + 2) : at + 2;
+    std::size_t begin = s_[at - 1] == '-' ? skip_space(s_, at + 2) : at + 2;
     for (std::size_t open = s_.find("{%", begin); open != std::string_view::npos;
          open = s_.find("{%", open + 2)) {
       const char sign = s_[open + 2];
-      const std::size_t name = skip_space(open + (sign == '-' || sign == '+' ? 3 : 2));
+      const std::size_t name = skip_space(s_, open + (sign == '-' || sign == '+' ? 3 : 2));
       if (!s_.substr(name).starts_with("endraw")) {
         continue;
       }
-      std::size_t close = skip_space(name + 6);
+      std::size_t close = skip_space(s_, name + 6);
       close += close < s_.size() && (s_[close] == '-' || s_[close] == '+') ? 1 : 0;
       if (!s_.substr(close).starts_with("%}")) {
         continue;
       }
       line_starting_ = begin > 0 && s_[begin - 1] == '\n';
-      push(TokenType::kData, std::string(strip_before(s_.substr(begin, open - begin), sign, '%')));
+      push(TokenType::kData,
+           std::string(strip_before(s_.substr(begin, open - begin),
+                                    {.sign = sign, .kind = '%', .starts_line = line_starting_})));
       advance(after_close(close, true));
       return true;
     }
@@ -230,7 +173,7 @@ class Lexer {
   void lex_token(std::string& brackets) {
     const Decoded c = decode_utf8(s_, at_);
     if (is_python_space(c.code)) {
-      advance(skip_space(at_));
+      advance(skip_space(s_, at_));
     } else if (is_digit(s_[at_])) {
       lex_number();
     } else if (s_[at_] == '"' || s_[at_] == '\'') {
@@ -336,10 +279,6 @@ class Lexer {
 };
 
 }  // namespace
-
-bool is_python_space(char32_t code) {
-  return class_of(code) == kSpace || (code >= 0x1C && code <= 0x1F);
-}
 
 std::vector<Token> tokenize(std::string_view source) {
   return Lexer(normalize_newlines(replace_invalid_utf8(source))).run();

@@ -30,7 +30,4 @@ struct Token {
 /// Throws TemplateError with the line. The last token is kEnd.
 std::vector<Token> tokenize(std::string_view source);
 
-/// White space as Python's str.strip() sees it.
-bool is_python_space(char32_t code);
-
 }  // namespace tandem::text::jinja

@@ -1,5 +1,4 @@
 // Members, subscripts, calls, filters and tests: what follows a primary expression.
-#include <algorithm>
 #include <charconv>
 #include <utility>
 

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "text/jinja/lexer.h"
 #include "text/jinja/operators.h"
 #include "text/jinja/print.h"
 #include "text/jinja/registry.h"
+#include "text/jinja/template_space.h"
 #include "text/jinja/text_functions.h"
 #include "text/unicode.h"
 

@@ -1,9 +1,8 @@
 #include "text/jinja/text_functions.h"
 
 #include <algorithm>
-#include <utility>
 
-#include "text/jinja/lexer.h"
+#include "text/jinja/template_space.h"
 #include "text/unicode.h"
 
 namespace tandem::text::jinja {
