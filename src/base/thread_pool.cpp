@@ -8,6 +8,9 @@ namespace {
 // About 20 us: longer than the gap between two kernels, shorter than a scheduler's time slice.
 constexpr int kSpins = 2000;
 
+// In `gate_`: the loop takes no further workers. Its caller may then return once all have left.
+constexpr std::uint32_t kClosed = 1U << 31;
+
 thread_local bool inside_task = false;
 
 void relax() {
@@ -35,7 +38,7 @@ std::unique_ptr<ThreadPool>& pool_slot() {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int num_threads) {
+ThreadPool::ThreadPool(int num_threads) : gate_(kClosed) {
   TANDEM_CHECK(num_threads >= 1, "num_threads is {}", num_threads);
   for (int i = 1; i < num_threads; ++i) {
     workers_.emplace_back([this] { work(); });
@@ -79,16 +82,34 @@ void ThreadPool::run(std::int64_t num_tasks, Call call, void* context) {
   loop.context = context;
   loop.num_tasks = num_tasks;
   loop_ = &loop;
-  busy_.store(static_cast<std::int32_t>(workers_.size()), std::memory_order_relaxed);
+  gate_.store(0, std::memory_order_release);
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
   drain(loop);
-  for (auto left = busy_.load(std::memory_order_acquire); left != 0;
-       left = busy_.load(std::memory_order_acquire)) {
-    wait_while_equal(busy_, left);
+  auto inside = gate_.fetch_or(kClosed, std::memory_order_acq_rel) | kClosed;
+  while (inside != kClosed) {
+    wait_while_equal(gate_, inside);
+    inside = gate_.load(std::memory_order_acquire);
   }
   if (loop.error) {
     std::rethrow_exception(loop.error);
+  }
+}
+
+// False when the loop was closed before this worker came to it.
+bool ThreadPool::enter() {
+  auto inside = gate_.load(std::memory_order_relaxed);
+  while ((inside & kClosed) == 0) {
+    if (gate_.compare_exchange_weak(inside, inside + 1, std::memory_order_acq_rel)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void ThreadPool::leave() {
+  if (gate_.fetch_sub(1, std::memory_order_acq_rel) == (kClosed | 1)) {
+    gate_.notify_one();
   }
 }
 
@@ -97,13 +118,14 @@ void ThreadPool::work() {
   std::uint32_t seen = 0;
   while (true) {
     wait_while_equal(generation_, seen);
-    ++seen;
+    seen = generation_.load(std::memory_order_acquire);
     if (stopping_) {
       return;
     }
-    drain(*loop_);
-    busy_.fetch_sub(1, std::memory_order_release);
-    busy_.notify_one();
+    if (enter()) {  // perhaps a later loop than the one that woke it: as good
+      drain(*loop_);
+      leave();
+    }
   }
 }
 

@@ -17,7 +17,8 @@ namespace tandem {
 ///
 /// Which thread runs which task is not fixed, so tasks must write to places of their own: work is
 /// split over outputs, never over a sum. One loop at a time; a loop started from inside a task runs
-/// on the calling thread alone.
+/// on the calling thread alone. Nobody waits for a thread that the system has not woken yet: where
+/// cores are taken, the caller does all tasks by itself.
 class ThreadPool {
  public:
   /// `num_threads` counts the caller; at least 1.
@@ -53,12 +54,14 @@ class ThreadPool {
   void run(std::int64_t num_tasks, Call call, void* context);
   void work();
   static void drain(Loop& loop);
+  bool enter();
+  void leave();
 
   std::vector<std::thread> workers_;
   std::mutex loop_mutex_;                     // held by the caller for the length of a loop
   Loop* loop_ = nullptr;                      // published by generation_
   std::atomic<std::uint32_t> generation_{0};  // raised for every loop, and once to stop
-  std::atomic<std::int32_t> busy_{0};         // workers still in the current loop
+  std::atomic<std::uint32_t> gate_;           // workers inside the current loop, and kClosed
   std::atomic<bool> stopping_{false};
 };
 
