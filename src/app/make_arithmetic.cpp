@@ -1,13 +1,12 @@
 #include "app/make_arithmetic.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "app/shuffle_rows.h"
 #include "base/atomic_file.h"
-#include "base/counter_rng.h"
 
 namespace tandem::app {
 namespace {
@@ -36,20 +35,13 @@ std::vector<std::string> all_rows() {
   return rows;
 }
 
-void shuffle(std::vector<std::string>& rows, std::uint64_t seed) {
-  for (std::size_t i = rows.size(); i > 1; --i) {
-    const auto j = random_below({.seed = seed, .draw = i, .purpose = RandomPurpose::kMakeData}, i);
-    std::swap(rows[i - 1], rows[j]);
-  }
-}
-
 }  // namespace
 
 ArithmeticFiles make_arithmetic(const std::filesystem::path& train,
                                 const std::filesystem::path& validation,
                                 std::uint64_t seed) {
   auto rows = all_rows();
-  shuffle(rows, seed);
+  shuffle_rows(rows, seed);
   std::string train_text, validation_text;
   ArithmeticFiles files;
   for (std::size_t i = 0; i < rows.size(); ++i) {

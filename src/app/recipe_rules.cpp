@@ -123,6 +123,9 @@ Problem check_trainer(const Recipe& r, Purpose purpose) {
                    "is {}; rloo weights whole sequences and needs seq-mean-token-mean",
                    *r.algorithm.aggregation);
   }
+  if (r.trainer.checkpoint.best && r.trainer.validate_every == 0) {
+    return problem("trainer.checkpoint.best", "needs trainer.validate_every above 0");
+  }
   return {};
 }
 

@@ -35,7 +35,7 @@ constexpr std::string_view kNoCheckpoints =
 constexpr std::string_view kRawPrompts =
     "has no effect with data.template none: raw prompts have no turns";
 
-constexpr std::array<UnreadKey, 16> kUnreadKeys = {{
+constexpr std::array<UnreadKey, 18> kUnreadKeys = {{
     {"algorithm.kl.estimator", has_no_kl, "has no effect while algorithm.kl.coefficient is 0"},
     {"algorithm.kl.in", has_no_kl, "has no effect while algorithm.kl.coefficient is 0"},
     {"algorithm.advantage_epsilon",
@@ -47,8 +47,10 @@ constexpr std::array<UnreadKey, 16> kUnreadKeys = {{
     {"validation", has_no_validation, kNoValidation},
     {"trainer.validate_every", has_no_validation, kNoValidation},
     {"trainer.validate_before", has_no_validation, kNoValidation},
+    {"trainer.checkpoint.best", has_no_validation, kNoValidation},
     {"trainer.checkpoint.keep", has_no_checkpoints, kNoCheckpoints},
     {"trainer.checkpoint.export", has_no_checkpoints, kNoCheckpoints},
+    {"trainer.checkpoint.best", has_no_checkpoints, kNoCheckpoints},
     {"data.system", has_raw_prompts, kRawPrompts},
     {"data.examples", has_raw_prompts, kRawPrompts},
     {"data.train.*.weight",

@@ -1,7 +1,10 @@
 #include "trainer/checkpoint.h"
 
 #include <algorithm>
+#include <charconv>
+#include <map>
 #include <sstream>
+#include <string_view>
 #include <vector>
 
 #include <cereal/archives/json.hpp>
@@ -22,6 +25,8 @@ void serialize(Archive& archive, RunState& state) {
   archive(cereal::make_nvp("step", state.step),
           cereal::make_nvp("optimizer_steps", state.optimizer_steps),
           cereal::make_nvp("num_tokens", state.num_tokens),
+          cereal::make_nvp("best_step", state.best_step),
+          cereal::make_nvp("best_reward", state.best_reward),
           cereal::make_nvp("stream", state.stream),
           cereal::make_nvp("recipe", state.recipe));
 }
@@ -33,6 +38,8 @@ constexpr const char* kOptimizerFile = "optimizer.safetensors";
 constexpr const char* kWeightsFile = "weights.safetensors";
 constexpr const char* kModelFolder = "model";
 constexpr const char* kLatestFile = "latest";
+constexpr const char* kBestFile = "best";
+constexpr std::string_view kStepPrefix = "step-";
 
 std::string to_json(RunState state) {
   std::ostringstream out;
@@ -121,22 +128,31 @@ void read_weights(const fs::path& checkpoint, model::WeightStore& weights) {
   weights.load([&](const std::string& name) { return file.tensor(name); });
 }
 
-std::vector<fs::path> step_folders(const fs::path& folder) {
-  std::vector<fs::path> folders;
+// Checkpoints by their steps, whatever other names lie beside them.
+std::map<std::int64_t, fs::path> step_folders(const fs::path& folder) {
+  std::map<std::int64_t, fs::path> folders;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().filename().string().starts_with("step-")) {
-      folders.push_back(entry.path());
+    const std::string name = entry.path().filename().string();
+    std::int64_t step = 0;
+    if (name.starts_with(kStepPrefix) &&
+        std::from_chars(name.data() + kStepPrefix.size(), name.data() + name.size(), step).ptr ==
+            name.data() + name.size()) {
+      folders[step] = entry.path();
     }
   }
-  std::sort(folders.begin(), folders.end());
   return folders;
+}
+
+void remove_folder(const fs::path& folder) {
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
 }
 
 }  // namespace
 
 fs::path CheckpointFolder::save(const CheckpointContent& content, std::int64_t keep) const {
-  const fs::path target = folder_ / fmt::format("step-{:06}", content.state.step);
+  const fs::path target = folder_ / fmt::format("{}{:06}", kStepPrefix, content.state.step);
   std::error_code error;
   fs::create_directories(folder_, error);
   write_folder_atomic(target, [&](const fs::path& temporary) {
@@ -144,17 +160,25 @@ fs::path CheckpointFolder::save(const CheckpointContent& content, std::int64_t k
     write_moments(temporary / kOptimizerFile, content.optimizer);
     write_weights(temporary, content);
   });
-  write_file_atomic(folder_ / kLatestFile, target.filename().string() + "\n");
-  prune(keep);
+  const std::string name = target.filename().string() + "\n";
+  write_file_atomic(folder_ / kLatestFile, name);
+  if (content.state.best_step == content.state.step) {
+    write_file_atomic(folder_ / kBestFile, name);
+  }
+  prune(keep, content.state.best_step);
   return target;
 }
 
-void CheckpointFolder::prune(std::int64_t keep) const {
-  auto folders = step_folders(folder_);
-  while (static_cast<std::int64_t>(folders.size()) > std::max<std::int64_t>(keep, 1)) {
-    std::error_code ignored;
-    fs::remove_all(folders.front(), ignored);
-    folders.erase(folders.begin());
+void CheckpointFolder::prune(std::int64_t keep, std::int64_t best_step) const {
+  const auto folders = step_folders(folder_);
+  auto left = static_cast<std::int64_t>(folders.size());
+  for (const auto& [step, folder] : folders) {
+    if (left-- <= std::max<std::int64_t>(keep, 1)) {
+      return;
+    }
+    if (step != best_step) {
+      remove_folder(folder);
+    }
   }
 }
 
@@ -171,8 +195,13 @@ std::optional<fs::path> CheckpointFolder::latest() const {
   return folder_ / name;
 }
 
-void CheckpointFolder::clean() const {
+void CheckpointFolder::cut_back(std::int64_t step) const {
   remove_leftovers(folder_);
+  for (const auto& [folder_step, folder] : step_folders(folder_)) {
+    if (folder_step > step) {
+      remove_folder(folder);
+    }
+  }
 }
 
 RunState load_checkpoint(const fs::path& checkpoint,

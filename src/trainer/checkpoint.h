@@ -17,8 +17,10 @@ struct RunState {
   std::int64_t step = 0;             // finished steps
   std::int64_t optimizer_steps = 0;  // updates of the optimizer
   std::int64_t num_tokens = 0;       // prompt and model tokens so far
-  std::string stream;                // state of the prompt stream, JSON
-  std::string recipe;                // effective recipe, for a message when it differs
+  std::int64_t best_step = -1;       // of the highest validation reward, where that is kept
+  double best_reward = 0;
+  std::string stream;  // state of the prompt stream, JSON
+  std::string recipe;  // effective recipe, for a message when it differs
 };
 
 struct CheckpointContent {
@@ -29,12 +31,13 @@ struct CheckpointContent {
   const std::map<std::string, std::string>& model_files;  // tokenizer files beside the model
 };
 
-/// The checkpoints of one run: `step-000050/` folders and `latest`, which names the newest.
+/// The checkpoints of one run: `step-000050/` folders, `latest`, which names the newest, and where
+/// it is kept `best`, which names that of RunState::best_step.
 ///
 /// Each folder has state.json, optimizer.safetensors (moments `first.NAME`, `second.NAME`) and the
 /// weights. It is filled beside its place, synced, and renamed; then `latest` is replaced, then
-/// older ones beyond `keep` are deleted. So a kill at any moment leaves `latest` naming a whole
-/// checkpoint.
+/// older ones beyond `keep` are deleted, the best excepted. So a kill at any moment leaves `latest`
+/// naming a whole checkpoint.
 class CheckpointFolder {
  public:
   explicit CheckpointFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -45,11 +48,11 @@ class CheckpointFolder {
   /// The checkpoint that `latest` names, or none. Throws UserError when it is damaged.
   [[nodiscard]] std::optional<std::filesystem::path> latest() const;
 
-  /// Deletes what a killed writer left.
-  void clean() const;
+  /// Deletes what a killed writer left, and checkpoints of later steps than `step`.
+  void cut_back(std::int64_t step) const;
 
  private:
-  void prune(std::int64_t keep) const;
+  void prune(std::int64_t keep, std::int64_t best_step) const;
 
   std::filesystem::path folder_;
 };

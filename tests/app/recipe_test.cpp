@@ -152,7 +152,6 @@ TEST_CASE("keys of later versions are refused as such, with their line") {
   refused("parallel.train.zero=3");
   refused("parallel.rollout.tp=2");
   refused("trainer.memory=low");
-  refused("trainer.checkpoint.best=true");
   CHECK(error_of(kSmall + "rollout:\n  speculation: {tokens: 4}\n") ==
         "r.yaml:6: rollout.speculation: not in this version");
 }
@@ -222,6 +221,8 @@ TEST_CASE("rules over several keys name the key and the numbers") {
         std::string::npos);
   CHECK(error({"run.name=.."}).find("run.dir") != std::string::npos);
   CHECK(error({"run.name=a/b"}).find("run.dir") != std::string::npos);
+  CHECK(error({"data.validation=[{path: v}]", "trainer.checkpoint.best=true"})
+            .find("needs trainer.validate_every") != std::string::npos);
 }
 
 TEST_CASE("a reward's policy may be a number, and its options are kept as JSON") {

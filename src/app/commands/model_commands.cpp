@@ -10,7 +10,6 @@
 
 #include "app/commands/compute_commands.h"
 #include "app/jsonl.h"
-#include "app/make_arithmetic.h"
 #include "app/memory_plan.h"
 #include "base/error.h"
 #include "model/checkpoint.h"
@@ -138,27 +137,6 @@ int run_convert(const ConvertOptions& options) {
   return 0;
 }
 
-struct MakeDataOptions {
-  std::string task, train, validation;
-  std::int64_t seed = 0;
-};
-
-int run_make_data(const MakeDataOptions& options) {
-  if (options.task != "arithmetic") {
-    fail<UserError>("make-data: unknown task '{}'; there is: arithmetic", options.task);
-  }
-  const auto files =
-      make_arithmetic(options.train, options.validation, static_cast<std::uint64_t>(options.seed));
-  LineWriter out("-");
-  out.write(fmt::format("{}: {} questions; {}: {} questions",
-                        options.train,
-                        files.num_train,
-                        options.validation,
-                        files.num_validation));
-  out.finish();
-  return 0;
-}
-
 }  // namespace
 
 void set_up_inspect(CommandLine& line) {
@@ -175,15 +153,6 @@ void set_up_convert(CommandLine& line) {
   line.need_word("target", options->target, "Hugging Face folder to write; replaced whole");
   line.add("--dtype", options->dtype, "float32, bfloat16 or float16");
   line.run([options] { return run_convert(*options); });
-}
-
-void set_up_make_data(CommandLine& line) {
-  const auto options = std::make_shared<MakeDataOptions>();
-  line.need_word("task", options->task, "arithmetic");
-  line.need("--train", options->train, "JSONL file to write");
-  line.need("--validation", options->validation, "JSONL file to write");
-  line.add("--seed", options->seed, "of the order");
-  line.run([options] { return run_make_data(*options); });
 }
 
 }  // namespace tandem::app

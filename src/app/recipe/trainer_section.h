@@ -15,7 +15,7 @@ struct CheckpointSection {
   std::int64_t every = 50;
   std::int64_t keep = 2;
   bool export_model = true;
-  NotYet best;
+  bool best = false;
 
   template <class V>
   void visit(V& v) {
@@ -25,7 +25,10 @@ struct CheckpointSection {
       at_least(0));
     v("keep", keep, doc("How many of the newest stay on disk."), at_least(1));
     v("export", export_model, doc("Puts the model inside as a Hugging Face folder."));
-    v("best", best, doc("Keeps the one with the highest validation reward too."));
+    v("best",
+      best,
+      doc("Saves one at each validation with a higher reward than all before, and keeps the last "
+          "such."));
   }
 };
 

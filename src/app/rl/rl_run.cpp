@@ -45,6 +45,7 @@ RlRun::RlRun(RlParts& parts,
   }
   optimizer_ = std::make_unique<trainer::AdamW>(adamw_config(recipe.optimizer),
                                                 trainer::optimizer_parameters(*session.weights));
+  state_.stream = parts.data->stream().state();
   if (checkpoint) {
     state_ = trainer::load_checkpoint(*checkpoint, *session.weights, *optimizer_);
     if (state_.recipe != recipe_yaml(recipe)) {
@@ -58,7 +59,7 @@ RlRun::RlRun(RlParts& parts,
     parts.data->stream().restore(state_.stream);
     folder_.cut_back(state_.step);
     EventWriter::cut_back(event_file_of(folder_.path()), state_.step);
-    checkpoints_.clean();
+    checkpoints_.cut_back(state_.step);
     saved_step_ = state_.step;
   }
   if (recipe.log.tensorboard) {
@@ -83,6 +84,13 @@ RlRun::RlRun(RlParts& parts,
 
 int RlRun::run() {
   const Recipe& recipe = parts_.recipe();
+  if (state_.step >= total_steps_) {
+    TANDEM_LOG(info,
+               "{}: all of its {} steps are done already; nothing is left to do",
+               folder_.path().string(),
+               total_steps_);
+    return 0;
+  }
   watch_for_signals();
   Progress progress("train", total_steps_, recipe.log.console);
   if (state_.step == 0 && recipe.trainer.validate_before && saved_step_ < 0) {
@@ -228,18 +236,28 @@ void RlRun::finish_step(std::int64_t step_number, Metrics& metrics) {
   metrics["memory/activations_bytes"] = static_cast<double>(plan.activations);
   write_metrics(step_number, metrics);
   folder_.append_trace(trace_lines(step_number, spans_.take()));
-  if (due(step_number, section.checkpoint.every)) {
+  if (note_best(step_number, metrics) || due(step_number, section.checkpoint.every)) {
     const Stopwatch watch;
     save_checkpoint();
     TANDEM_LOG(info, "step {}: checkpoint in {:.1f} s", step_number, watch.seconds());
   }
 }
 
+bool RlRun::note_best(std::int64_t step_number, const Metrics& metrics) {
+  const auto reward = validation_reward(metrics);
+  if (!parts_.recipe().trainer.checkpoint.best || !reward ||
+      (state_.best_step >= 0 && *reward <= state_.best_reward)) {
+    return false;
+  }
+  state_.best_step = step_number;
+  state_.best_reward = *reward;
+  return true;
+}
+
 void RlRun::validate_now(std::int64_t step_number, Metrics& metrics) {
   std::vector<Group> groups;
   const auto values = validate(parts_, *engine_, step_number, &groups);
   metrics.insert(values.begin(), values.end());
-  validated_step_ = step_number;
   (first_validation_.empty() ? first_validation_ : last_validation_) = values;
   auto& samples = samples_[step_number == 0 ? "before" : "after"];
   samples.clear();

@@ -70,6 +70,8 @@ class RlRun {
   void write_metrics(std::int64_t step, const Metrics& metrics);
   void finish_step(std::int64_t step, Metrics& metrics);
   void validate_now(std::int64_t step, Metrics& metrics);
+  /// Whether the step's validation is the best so far, where the best is kept.
+  bool note_best(std::int64_t step, const Metrics& metrics);
   void save_checkpoint();
   void warn(std::int64_t step, std::span<const Group> groups, const Metrics& metrics) const;
   void print_end();
@@ -86,7 +88,6 @@ class RlRun {
   trainer::ScheduleConfig schedule_;
   trainer::RunState state_;
   std::int64_t saved_step_ = -1;
-  std::int64_t validated_step_ = -1;
   SpanRecorder spans_;
   std::map<std::string, std::vector<SampleView>> samples_;  // "before" and "after"
   std::map<std::string, double> first_validation_, last_validation_;

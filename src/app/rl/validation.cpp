@@ -90,4 +90,15 @@ Metrics validation_metrics(std::span<const Group> groups,
   return metrics;
 }
 
+std::optional<double> validation_reward(const Metrics& metrics) {
+  std::optional<double> reward;
+  for (const auto& [name, value] : metrics) {
+    if (name.starts_with("val/") && name.find("/reward/mean@") != std::string::npos &&
+        (!reward || name.starts_with("val/all/"))) {
+      reward = value;
+    }
+  }
+  return reward;
+}
+
 }  // namespace tandem::app

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -19,5 +20,8 @@ namespace tandem::app {
 /// whose text most agree on (the first such text of several). A sample without a reward counts 0.
 Metrics validation_metrics(std::span<const Group> groups,
                            std::span<const rewards::RewardConfig> configs);
+
+/// The mean reward over all sources, or none where a step has no validation.
+std::optional<double> validation_reward(const Metrics& metrics);
 
 }  // namespace tandem::app

@@ -1,0 +1,69 @@
+// The smallest recipe from random weights to a policy that learnt, by the program itself.
+#include <algorithm>
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "support/tiny_runs.h"
+
+namespace tandem {
+namespace {
+
+using test::MetricLine;
+using test::TinyRuns;
+
+// Steps have rewards; the line of the validation before the first has none.
+std::vector<MetricLine> steps_of(const std::filesystem::path& run) {
+  auto lines = test::read_metrics(run);
+  std::erase_if(lines, [](const MetricLine& line) { return line.count("reward") == 0; });
+  return lines;
+}
+
+// The reward of step 1 is the warm-up's: its samples are drawn before any update.
+double warm_up_reward(const std::vector<MetricLine>& steps) {
+  return steps.front().at("reward");
+}
+
+double last_reward(const std::vector<MetricLine>& steps) {
+  const std::size_t count = std::min<std::size_t>(5, steps.size());
+  double sum = 0;
+  for (std::size_t i = steps.size() - count; i < steps.size(); ++i) {
+    sum += steps[i].at("reward");
+  }
+  return sum / static_cast<double>(count);
+}
+
+bool learnt(const std::vector<MetricLine>& steps) {
+  return last_reward(steps) > 0.2 && last_reward(steps) >= warm_up_reward(steps) + 0.15;
+}
+
+TEST_CASE("the tiny recipe learns from its reward, and without a learning rate it does not") {
+  const TinyRuns runs;
+  const auto warmed = test::run_program(runs.warm_up());
+  REQUIRE_MESSAGE(warmed.status == 0, warmed.err);
+
+  const auto trained = test::run_program(runs.train("tiny"));
+  REQUIRE_MESSAGE(trained.status == 0, trained.err);
+  const auto steps = steps_of(runs.run_folder("tiny"));
+  REQUIRE(steps.size() == 25);
+  MESSAGE("reward " << warm_up_reward(steps) << " after the warm-up, " << last_reward(steps)
+                    << " at the end");
+  CHECK(learnt(steps));
+  for (const MetricLine& step : steps) {
+    CHECK(step.at("numerics/logprob_gap_max") == 0);
+    CHECK(step.at("numerics/ratio_not_one_fraction") == 0);
+  }
+  for (const char* file : {"recipe.yaml", "run.json", "trace.jsonl", "report.html", "log.txt"}) {
+    CHECK_MESSAGE(std::filesystem::file_size(runs.run_folder("tiny") / file) > 0, file);
+  }
+  CHECK(trained.out.find("before: ") != std::string::npos);
+  CHECK(trained.out.find("report: ") != std::string::npos);
+
+  const auto idle = test::run_program(
+      runs.train("idle", {"optimizer.learning_rate=0", "trainer.steps=8"}));
+  REQUIRE_MESSAGE(idle.status == 0, idle.err);
+  CHECK_FALSE(learnt(steps_of(runs.run_folder("idle"))));
+}
+
+}  // namespace
+}  // namespace tandem
