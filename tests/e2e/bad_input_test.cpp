@@ -1,7 +1,5 @@
 // Every file that the user gives can be wrong: one line with file and remedy, status 2 (or 3 for
 // the machine), nothing written.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
@@ -9,6 +7,7 @@
 #include <sstream>
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include "support/program.h"
 
@@ -190,10 +189,10 @@ TEST_CASE("a full disk ends the run with one line, status 3") {
     const rlimit four_kilobytes = {4096, 4096};
     ::setrlimit(RLIMIT_FSIZE, &four_kilobytes);
   };
-  const auto result = run_program("train " + place.at("r.yaml") +
-                                      " trainer.checkpoint.every=1 log.tensorboard=false run.dir=" +
-                                      runs.path().string(),
-                                  limit);
+  const auto result = run_program(
+      "train " + place.at("r.yaml") +
+          " trainer.checkpoint.every=1 log.tensorboard=false run.dir=" + runs.path().string(),
+      limit);
   CAPTURE(result.err);
   CHECK(result.status == 3);
   // No half-written checkpoint is left, and none is named.

@@ -59,8 +59,8 @@ TEST_CASE("the tiny recipe learns from its reward, and without a learning rate i
   CHECK(trained.out.find("before: ") != std::string::npos);
   CHECK(trained.out.find("report: ") != std::string::npos);
 
-  const auto idle = test::run_program(
-      runs.train("idle", {"optimizer.learning_rate=0", "trainer.steps=8"}));
+  const auto idle =
+      test::run_program(runs.train("idle", {"optimizer.learning_rate=0", "trainer.steps=8"}));
   REQUIRE_MESSAGE(idle.status == 0, idle.err);
   CHECK_FALSE(learnt(steps_of(runs.run_folder("idle"))));
 }

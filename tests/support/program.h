@@ -86,8 +86,8 @@ class Program {
       ::waitpid(pid_, &wait_status_, 0);
       waited_ = true;
     }
-    return {.status = WIFEXITED(wait_status_) ? WEXITSTATUS(wait_status_)
-                                              : 128 + WTERMSIG(wait_status_),
+    return {.status =
+                WIFEXITED(wait_status_) ? WEXITSTATUS(wait_status_) : 128 + WTERMSIG(wait_status_),
             .out = read_file(folder_ / "out"),
             .err = read_file(folder_ / "err")};
   }

@@ -35,8 +35,7 @@ void make_sequence_data(const MakeDataOptions& options, LineWriter& out) {
                                   static_cast<std::uint64_t>(options.seed));
   out.write(fmt::format("{}: {} questions", options.train, made.num_train));
   out.write(fmt::format("{}: {} questions", options.validation, made.num_validation));
-  out.write(
-      fmt::format("{}: {} demonstrations", options.demonstrations, made.num_demonstrations));
+  out.write(fmt::format("{}: {} demonstrations", options.demonstrations, made.num_demonstrations));
 }
 
 int run_make_data(const MakeDataOptions& options) {
