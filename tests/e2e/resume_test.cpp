@@ -1,0 +1,146 @@
+// A run that was killed goes on as if it never had been: the same bits in metrics and weights.
+#include <csignal>
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "support/tiny_runs.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Program;
+using test::TinyRuns;
+using test::Words;
+
+// Several updates a step, a reference, a schedule with warm-up, validation, epochs of the data.
+const Words kOverrides = {"trainer.steps=10",
+                          "trainer.minibatches=2",
+                          "algorithm.epochs=2",
+                          "algorithm.kl.coefficient=0.01",
+                          "optimizer.schedule=cosine",
+                          "optimizer.warmup_steps=6",
+                          "trainer.checkpoint.every=3",
+                          "trainer.checkpoint.keep=2",
+                          "trainer.validate_every=2",
+                          "log.completions_every=2",
+                          "log.console=false"};
+
+bool has_line_of_step(const fs::path& run, std::int64_t step) {
+  if (!fs::exists(run / "metrics.jsonl")) {
+    return false;
+  }
+  const std::string wanted = "{\"step\": " + std::to_string(step) + ",";
+  return read_file(run / "metrics.jsonl").find(wanted) != std::string::npos;
+}
+
+bool is_writing_checkpoint(const fs::path& run) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(run / "checkpoints", error)) {
+    if (entry.path().filename().string().starts_with(".tmp-")) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::set<std::string> completions_of(const fs::path& run) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(run / "completions")) {
+    names.insert(entry.path().filename().string());
+  }
+  return names;
+}
+
+struct Runs {
+  Runs() {
+    const auto warmed = test::run_program(runs.warm_up({"sft.steps=30"}));
+    REQUIRE_MESSAGE(warmed.status == 0, warmed.err);
+    const auto whole = test::run_program(runs.train("whole", kOverrides));
+    REQUIRE_MESSAGE(whole.status == 0, whole.err);
+  }
+
+  [[nodiscard]] Words resumed(const std::string& name) const {
+    return test::joined(runs.train(name, kOverrides), {"--resume", "auto"});
+  }
+
+  void check_same(const std::string& name) const {
+    const auto whole = runs.run_folder("whole");
+    const auto run = runs.run_folder(name);
+    CHECK(test::determined_metrics(run) == test::determined_metrics(whole));
+    CHECK(test::exported_weights(run) == test::exported_weights(whole));
+    CHECK(completions_of(run) == completions_of(whole));
+    CHECK_FALSE(is_writing_checkpoint(run));
+  }
+
+  TinyRuns runs;
+};
+
+TEST_CASE(
+    "killed between checkpoints, while one is written, and twice, a run ends with the same bits") {
+  const Runs tiny;
+  const auto killed_when = [&](const std::string& name, const std::function<bool()>& when) {
+    Program program(tiny.resumed(name));
+    CHECK(program.wait_until(when));
+    program.send(SIGKILL);
+    CHECK(program.finish().status == 128 + SIGKILL);
+  };
+  const auto finish = [&](const std::string& name) {
+    const auto result = test::run_program(tiny.resumed(name));
+    CHECK_MESSAGE(result.status == 0, result.err);
+    tiny.check_same(name);
+  };
+  const fs::path between = tiny.runs.run_folder("between");
+  killed_when("between", [&] { return has_line_of_step(between, 5); });
+  finish("between");
+
+  const fs::path writing = tiny.runs.run_folder("writing");
+  killed_when("writing",
+              [&] { return has_line_of_step(writing, 6) && is_writing_checkpoint(writing); });
+  finish("writing");
+
+  const fs::path twice = tiny.runs.run_folder("twice");
+  killed_when("twice", [&] { return has_line_of_step(twice, 4); });
+  killed_when("twice", [&] { return has_line_of_step(twice, 8); });
+  finish("twice");
+}
+
+TEST_CASE(
+    "a signal ends a run after its step, with a checkpoint; resumed, it ends with the same bits") {
+  const Runs tiny;
+  for (const int signal : {SIGTERM, SIGINT}) {
+    const std::string name = signal == SIGTERM ? "terminated" : "interrupted";
+    const fs::path run = tiny.runs.run_folder(name);
+    Program program(tiny.runs.train(name, kOverrides));
+    CHECK(program.wait_until([&] { return has_line_of_step(run, 4); }));
+    program.send(signal);
+    CHECK(program.finish().status == 128 + signal);
+    CHECK(fs::exists(run / "checkpoints" / "latest"));
+    const auto result = test::run_program(tiny.resumed(name));
+    CHECK_MESSAGE(result.status == 0, result.err);
+    tiny.check_same(name);
+  }
+}
+
+TEST_CASE(
+    "the same recipe gives the same bits again, on one thread and on two; another seed does not") {
+  const Runs tiny;
+  for (const std::string threads : {"1", "2"}) {
+    const std::string name = "threads" + threads;
+    const auto result =
+        test::run_program(test::joined(tiny.runs.train(name, kOverrides), {"threads=" + threads}));
+    CHECK_MESSAGE(result.status == 0, result.err);
+    tiny.check_same(name);
+  }
+  const auto other =
+      test::run_program(test::joined(tiny.runs.train("other", kOverrides), {"seed=2"}));
+  CHECK(other.status == 0);
+  CHECK(test::determined_metrics(tiny.runs.run_folder("other")) !=
+        test::determined_metrics(tiny.runs.run_folder("whole")));
+}
+
+}  // namespace
+}  // namespace tandem
