@@ -35,7 +35,8 @@ void sync_path(const fs::path& path, int flags) {
   }
 }
 
-void write_and_sync(const fs::path& path, std::string_view content) {
+// Errors name `target`, which the user knows, not the file beside it.
+void write_and_sync(const fs::path& path, const fs::path& target, std::string_view content) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   out.write(content.data(), static_cast<std::streamsize>(content.size()));
   out.close();
@@ -43,7 +44,7 @@ void write_and_sync(const fs::path& path, std::string_view content) {
     const std::string reason = std::strerror(errno);
     std::error_code ignored;
     fs::remove(path, ignored);
-    fail<MachineError>("{}: cannot be written: {}", path.string(), reason);
+    fail<MachineError>("{}: cannot be written: {}", target.string(), reason);
   }
   sync_path(path, O_RDONLY);
 }
@@ -79,7 +80,7 @@ std::string read_file(const fs::path& path, std::uintmax_t max_bytes) {
 
 void write_file_atomic(const fs::path& path, std::string_view content) {
   const fs::path temporary = temporary_for(path);
-  write_and_sync(temporary, content);
+  write_and_sync(temporary, path, content);
   std::error_code error;
   fs::rename(temporary, path, error);
   if (error) {

@@ -174,6 +174,13 @@ TEST_CASE("wrong ids and options are refused with their place") {
   check_refused("trian x.yaml", "train");
 }
 
+TEST_CASE("a cache that a group can never fit in is refused before anything is written") {
+  const Workplace place;
+  check_refused("train " + place.at("r.yaml") + " rollout.kv_bytes=100", "kv_bytes");
+  check_refused("train " + place.at("r.yaml") + " rollout.kv_bytes=4100", "blocks");
+  CHECK_FALSE(fs::exists(place.folder / "runs"));
+}
+
 TEST_CASE("an unwritable run folder is the machine's fault") {
   const Workplace place;
   write(place.folder / "file", "");

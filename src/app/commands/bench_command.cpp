@@ -101,6 +101,15 @@ int run_bench(BenchOptions options) {
   if (options.repeat < 1) {
     fail<UserError>("--repeat is {}; use 1 or more", options.repeat);
   }
+  const auto& sizes = options.sizes;
+  if (std::min({sizes.prompts,
+                sizes.samples,
+                sizes.new_tokens,
+                sizes.sequences,
+                options.prompt_tokens.value_or(1)}) < 1 ||
+      sizes.tokens < 2) {
+    fail<UserError>("bench: sizes are at least 1, and --tokens at least 2");
+  }
   options.sizes.batches = batches_from(options.batch);
   options.sizes.prompt_tokens = options.prompt_tokens.value_or(options.sizes.prompt_tokens);
   set_up_compute({options.common.threads, options.common.isa});

@@ -187,6 +187,9 @@ int run_generate(const GenerateOptions& options) {
   if (options.n < 1 || options.n > 100'000) {
     fail<UserError>("--n is {}; use 1 or more", options.n);
   }
+  if (options.seed < 0) {
+    fail<UserError>("--seed is {}; use 0 or more", options.seed);
+  }
   set_up_compute({options.common.threads, options.common.isa});
   const Session session = open_session(options.model, {.dtype = options.dtype});
   const auto params = sampling_params(options, session);

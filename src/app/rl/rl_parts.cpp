@@ -9,6 +9,20 @@
 
 namespace tandem::app {
 
+namespace {
+
+// A cache that the longest group can never fit in is refused here, before anything is written.
+void check_cache(const RlParts& parts) {
+  const auto engine = make_engine(parts);
+  rollout::GroupRequest longest;
+  longest.prompt.assign(static_cast<std::size_t>(parts.data->longest_prompt()), 0);
+  longest.num_samples = static_cast<std::int32_t>(parts.recipe().rollout.samples_per_prompt);
+  longest.params = sampling_params(parts.recipe(), parts.session);
+  engine->add(std::move(longest));
+}
+
+}  // namespace
+
 std::unique_ptr<RlParts> make_rl_parts(LoadedRecipe loaded, Purpose purpose) {
   auto parts = std::make_unique<RlParts>(RlParts{std::move(loaded), {}, {}, {}, {}});
   const Recipe& recipe = parts->recipe();
@@ -22,6 +36,7 @@ std::unique_ptr<RlParts> make_rl_parts(LoadedRecipe loaded, Purpose purpose) {
   request.bytes_per_weight = parts->session.weights->dtype() == at::kFloat ? 4 : 2;
   request.available_bytes += parts->session.weights->bytes();
   parts->plan = plan_memory(request);
+  check_cache(*parts);
   return parts;
 }
 
