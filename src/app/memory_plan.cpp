@@ -20,18 +20,22 @@ std::int64_t num_weights(const model::ModelConfig& c) {
   return vocabulary + c.num_layers * per_layer + c.hidden_size;
 }
 
-// Floats that one layer keeps for one row: inputs of both norms and of the products, queries, keys,
-// values, the attention's output, the gated halves and their product.
+// Logits and their gradient that are in memory at a time in training.
+constexpr std::int64_t kHeadBytes = 2 * (std::int64_t{4} << 20);
+
+// Floats that one layer keeps for one row: inputs of both norms and of the products, queries, keys
+// and values before and after their rotation, the attention's output, the gated halves and their
+// product. Measured by tests/app/memory_plan_test.cpp.
 std::int64_t layer_floats(const model::ModelConfig& c) {
   const std::int64_t qkv = (c.num_heads + 2 * c.num_kv_heads) * c.head_dim;
   const std::int64_t raw_qk = c.qk_norm ? (c.num_heads + c.num_kv_heads) * c.head_dim : 0;
-  return 4 * c.hidden_size + qkv + raw_qk + c.num_heads * c.head_dim + c.num_heads +
+  return 4 * c.hidden_size + 2 * qkv + raw_qk + c.num_heads * c.head_dim + c.num_heads +
          3 * c.intermediate_size;
 }
 
 // What exists beside it while the layer is running, forward or backward.
 std::int64_t transient_floats(const model::ModelConfig& c) {
-  return 3 * c.hidden_size + 2 * (c.num_heads + 2 * c.num_kv_heads) * c.head_dim +
+  return 7 * c.hidden_size + 2 * (c.num_heads + 2 * c.num_kv_heads) * c.head_dim +
          4 * c.intermediate_size;
 }
 
@@ -77,7 +81,8 @@ MemoryPlan plan_memory(const MemoryRequest& r) {
   const auto with = [&](bool checkpointing) {
     plan.checkpoint_layers = checkpointing;
     const std::int64_t rows = r.training ? r.rows_per_microbatch : 0;
-    plan.activations = rows * activation_bytes_per_row(r.config, checkpointing);
+    plan.activations =
+        rows == 0 ? 0 : kHeadBytes + rows * activation_bytes_per_row(r.config, checkpointing);
   };
   with(r.activation_checkpointing == "on");
   if (r.activation_checkpointing == "auto" && plan.train_peak() > r.available_bytes) {
