@@ -127,7 +127,9 @@ std::string MemoryPlan::to_text(std::int64_t available_bytes) const {
   line("kv cache", kv, "rollout phase");
   line("workspace", workspace, "rollout phase");
   line("peak", peak(), peak() == train_peak() ? "in the train phase" : "in the rollout phase");
-  line("available", available_bytes, "");
+  if (available_bytes > 0) {
+    line("available", available_bytes, "");
+  }
   return text;
 }
 

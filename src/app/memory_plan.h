@@ -42,7 +42,7 @@ struct MemoryPlan {
   [[nodiscard]] std::int64_t train_peak() const { return resident() + gradients + activations; }
   [[nodiscard]] std::int64_t peak() const { return std::max(rollout_peak(), train_peak()); }
 
-  /// A table for people, one part a line.
+  /// A table for people, one part a line; what is available where that is not 0.
   [[nodiscard]] std::string to_text(std::int64_t available_bytes) const;
 };
 

@@ -78,7 +78,7 @@ void print_plan(const RlParts& parts) {
       r.algorithm.epochs));
   out.write(fmt::format("# an epoch: {} draws", parts.data->stream().draws_per_epoch()));
   out.write("# memory plan");
-  out.write(parts.plan.to_text(0));
+  out.write(parts.plan.to_text(parts.available_bytes));
   out.finish();
 }
 

@@ -24,7 +24,7 @@ void check_cache(const RlParts& parts) {
 }  // namespace
 
 std::unique_ptr<RlParts> make_rl_parts(LoadedRecipe loaded, Purpose purpose) {
-  auto parts = std::make_unique<RlParts>(RlParts{std::move(loaded), {}, {}, {}, {}});
+  auto parts = std::make_unique<RlParts>(RlParts{std::move(loaded), {}, {}, {}, {}, 0});
   const Recipe& recipe = parts->recipe();
   parts->rewards = std::make_unique<rewards::RewardSet>(reward_configs(recipe.rewards));
   set_up_compute({recipe.threads.value_or(0), recipe.isa});
@@ -35,6 +35,7 @@ std::unique_ptr<RlParts> make_rl_parts(LoadedRecipe loaded, Purpose purpose) {
   request.training = purpose == Purpose::kTrain;
   request.bytes_per_weight = parts->session.weights->dtype() == at::kFloat ? 4 : 2;
   request.available_bytes += parts->session.weights->bytes();
+  parts->available_bytes = request.available_bytes;
   parts->plan = plan_memory(request);
   check_cache(*parts);
   return parts;

@@ -33,6 +33,7 @@ struct RlParts {
   Session session;
   std::unique_ptr<PromptData> data;
   MemoryPlan plan;
+  std::int64_t available_bytes = 0;  // for the whole run, what the weights took included
 
   [[nodiscard]] const Recipe& recipe() const { return loaded.recipe; }
 };
