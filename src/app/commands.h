@@ -1,4 +1,4 @@
-// The set-up function of each command; main.cpp has the table.
+// The set-up function of each command; command_table.cpp has the table.
 #pragma once
 
 #include "app/cli.h"

@@ -207,7 +207,7 @@ std::string DrawStream::state() const {
   return state.dump();
 }
 
-void DrawStream::restore(const std::string& text) {
+void DrawStream::restore(const std::string& text, const std::string& origin) {
   try {
     const auto state = nlohmann::json::parse(text);
     const auto& saved = state.at("sources");
@@ -234,7 +234,7 @@ void DrawStream::restore(const std::string& text) {
     }
     num_draws_ = state.at("draws").get<std::int64_t>();
   } catch (const nlohmann::json::exception& e) {
-    fail<UserError>("the checkpoint's data state is damaged: {}", e.what());
+    fail<UserError>("{}: its state of the data is damaged: {}", origin, e.what());
   }
 }
 

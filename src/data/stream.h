@@ -70,8 +70,8 @@ class DrawStream {
   [[nodiscard]] std::string state() const;
 
   /// Continues from a state. Throws UserError when seed or data differ from those it was saved
-  /// with.
-  void restore(const std::string& state);
+  /// with, and, naming `origin`, when it is damaged.
+  void restore(const std::string& state, const std::string& origin = "the checkpoint");
 
  private:
   Draw draw_next();

@@ -119,13 +119,24 @@ void write_weights(const fs::path& folder, const CheckpointContent& content) {
 }
 
 void read_weights(const fs::path& checkpoint, model::WeightStore& weights) {
+  const auto wanted = by_name(weights);
+  const auto load = [&](const model::WeightStore::Reader& read) {
+    weights.load([&](const std::string& name) {
+      auto tensor = read(name);
+      if (tensor.sizes() != wanted.at(name).sizes()) {
+        fail<UserError>(
+            "{}: {} has another shape than the recipe's model has", checkpoint.string(), name);
+      }
+      return tensor;
+    });
+  };
   if (fs::exists(checkpoint / kModelFolder)) {
     const auto reader = model::CheckpointReader::open((checkpoint / kModelFolder).string());
-    weights.load([&](const std::string& name) { return reader.read(name); });
+    load([&](const std::string& name) { return reader.read(name); });
     return;
   }
   const model::SafetensorsFile file(checkpoint / kWeightsFile);
-  weights.load([&](const std::string& name) { return file.tensor(name); });
+  load([&](const std::string& name) { return file.tensor(name); });
 }
 
 // Checkpoints by their steps, whatever other names lie beside them.

@@ -3,10 +3,13 @@
 // The build gives TANDEM_PROGRAM, its path.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
-#include <cstdlib>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,6 +29,11 @@ struct ProgramResult {
   int status = -1;  // exit status, or 128 + signal as a shell reports it
   std::string out;
   std::string err;
+
+  /// Lines on standard error.
+  [[nodiscard]] std::int64_t num_error_lines() const {
+    return std::count(err.begin(), err.end(), '\n');
+  }
 };
 
 /// A running program; its output goes to files in a folder of its own.
@@ -102,6 +110,13 @@ class Program {
 inline ProgramResult run_program(std::vector<std::string> words,
                                  const std::function<void()>& prepare = {}) {
   return Program(std::move(words), prepare).finish();
+}
+
+/// The same for arguments without blanks inside.
+inline ProgramResult run_program(const std::string& arguments,
+                                 const std::function<void()>& prepare = {}) {
+  std::istringstream in(arguments);
+  return run_program(std::vector<std::string>(std::istream_iterator<std::string>(in), {}), prepare);
 }
 
 }  // namespace tandem::test

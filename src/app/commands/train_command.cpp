@@ -114,15 +114,16 @@ int run_train(const TrainOptions& options) {
   }
   RunFolder folder = resume ? RunFolder::open(*resume)
                             : RunFolder::create(parts->recipe().run.dir, parts->recipe().run.name);
+  if (!checkpoint) {
+    folder.write_file("recipe.yaml", recipe_yaml(parts->recipe()));
+    folder.write_file("run.json", run_json(parts->recipe(), command_text(options)));
+  }
+  RlRun run(*parts, folder, checkpoint);  // a damaged checkpoint ends here, with one line
   log_to_console(log_file_writer(folder.log_file()));
   log_plan(*parts);
   if (checkpoint) {
     TANDEM_LOG(info, "continues {} from {}", folder.path().string(), checkpoint->string());
-  } else {
-    folder.write_file("recipe.yaml", recipe_yaml(parts->recipe()));
-    folder.write_file("run.json", run_json(parts->recipe(), command_text(options)));
   }
-  RlRun run(*parts, std::move(folder), checkpoint);
   return run.run();
 }
 

@@ -48,15 +48,7 @@ RlRun::RlRun(RlParts& parts,
   state_.stream = parts.data->stream().state();
   if (checkpoint) {
     state_ = trainer::load_checkpoint(*checkpoint, *session.weights, *optimizer_);
-    if (state_.recipe != recipe_yaml(recipe)) {
-      TANDEM_LOG(
-          warn,
-          "{}: was made with another recipe, so the run will not go on bit for bit; its own is "
-          "{}",
-          checkpoint->string(),
-          (folder_.path() / "recipe.yaml").string());
-    }
-    parts.data->stream().restore(state_.stream);
+    parts.data->stream().restore(state_.stream, (*checkpoint / "state.json").string());
     folder_.cut_back(state_.step);
     EventWriter::cut_back(event_file_of(folder_.path()), state_.step);
     checkpoints_.cut_back(state_.step);
@@ -84,6 +76,11 @@ RlRun::RlRun(RlParts& parts,
 
 int RlRun::run() {
   const Recipe& recipe = parts_.recipe();
+  if (saved_step_ >= 0 && state_.recipe != recipe_yaml(recipe)) {
+    TANDEM_LOG(warn,
+               "{}: was begun with another recipe, its recipe.yaml; it will not go on bit for bit",
+               folder_.path().string());
+  }
   if (state_.step >= total_steps_) {
     TANDEM_LOG(info,
                "{}: all of its {} steps are done already; nothing is left to do",
