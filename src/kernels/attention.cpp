@@ -107,13 +107,16 @@ struct KeySums {
 KeySums run_chunk(const AttentionBackward& args,
                   const std::vector<QueryBlock>& blocks,
                   const BlockChunk& chunk,
-                  std::int64_t kv_head) {
+                  std::int64_t kv_head,
+                  at::ScalarType type) {
   const AttentionShape& shape = args.forward.shape;
+  const auto kernel =
+      type == at::kFloat ? table().attention.backward_f32 : table().attention.backward_bf16;
   const std::int64_t size = chunk.num_slots * shape.head_dim;
   KeySums sums = {std::make_unique<float[]>(size), std::make_unique<float[]>(size)};
   const KeyGradient grad = {sums.dk.get(), sums.dv.get(), chunk.first_slot};
   for (std::int64_t i = chunk.first_block; i < chunk.last_block; ++i) {
-    table().attention.backward_f32(args, {blocks[i], kv_head, scratch_for(blocks[i], shape)}, grad);
+    kernel(args, {blocks[i], kv_head, scratch_for(blocks[i], shape)}, grad);
   }
   return sums;
 }
@@ -161,20 +164,21 @@ std::vector<at::Tensor> run_backward(const Inputs& inputs,
   const std::int64_t heads = shape.num_kv_heads;
   const std::vector<BlockChunk> chunks =
       chunk_blocks(blocks, shape, (kBackwardTasks + heads - 1) / heads);
-  const at::Tensor dense_dout = dout.contiguous();
+  const at::ScalarType type = out.scalar_type();
+  const at::Tensor dense_dout = dout.to(type).contiguous();
   const at::Tensor dq = at::empty_like(out);
-  const at::Tensor dk = at::zeros(inputs.k.sizes(), inputs.k.options());
-  const at::Tensor dv = at::zeros(inputs.v.sizes(), inputs.v.options());
+  const at::Tensor dk = at::zeros(inputs.k.sizes(), at::kFloat);
+  const at::Tensor dv = at::zeros(inputs.v.sizes(), at::kFloat);
   AttentionBackward args;
   args.forward = forward_args(inputs, out, lse);
-  args.dout = dense_dout.const_data_ptr<float>();
-  args.dq = dq.data_ptr<float>();
+  args.dout = dense_dout.const_data_ptr();
+  args.dq = dq.data_ptr();
   std::vector<KeySums> sums(chunks.size() * heads);
   compute_pool().parallel_for(std::ssize(sums), [&](std::int64_t i) {
-    sums[i] = run_chunk(args, blocks, chunks[i / heads], i % heads);
+    sums[i] = run_chunk(args, blocks, chunks[i / heads], i % heads, type);
   });
   add_chunks(chunks, sums, dk, dv);
-  return {dq, dk, dv};
+  return {dq, dk.to(type), dv.to(type)};
 }
 
 }  // namespace
@@ -190,8 +194,7 @@ at::Tensor attention(const at::Tensor& q,
   Inputs inputs = check_inputs(q.detach(), k.detach(), v.detach(), options);
   inputs.paths = paths;
   if (differentiate) {
-    TANDEM_CHECK(q.scalar_type() == at::kFloat, "attention: gradients need float32");
-    lse = at::empty({q.size(0), q.size(1)}, out.options());
+    lse = at::empty({q.size(0), q.size(1)}, at::kFloat);
   }
   run_forward(inputs, out, lse);
   if (differentiate) {

@@ -36,8 +36,8 @@ struct AttentionOptions {
 /// score is one chain over D. So no bit of a row depends on the other rows, on where its keys lie,
 /// or on the number of threads, and decoding equals prefill.
 ///
-/// Differentiable in q, k and v, for float32: backward recomputes the probabilities; a key row's
-/// gradient sums over all rows that see it.
+/// Differentiable in q, k and v: backward recomputes the probabilities; a key row's gradient sums
+/// over all rows that see it. Sums are in float32 there too; gradients have q's type.
 at::Tensor attention(const at::Tensor& q,
                      const at::Tensor& k,
                      const at::Tensor& v,

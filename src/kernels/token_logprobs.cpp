@@ -162,16 +162,22 @@ void differentiate_row(const Call& call,
   }
 }
 
+at::Tensor row_numbers(const std::vector<VocabRow>& rows) {
+  const at::Tensor numbers = at::empty({std::ssize(rows)}, at::kLong);
+  std::transform(
+      rows.begin(), rows.end(), numbers.data_ptr<std::int64_t>(), [](const VocabRow& row) {
+        return row.row;
+      });
+  return numbers;
+}
+
 // The gradient of the caller's x from that of the rows with terms.
 at::Tensor scatter_rows(const Call& call, const at::Tensor& dx) {
   if (std::ssize(call.rows) == call.num_rows) {
     return dx.to(call.x.scalar_type());
   }
   const at::Tensor all = at::zeros({call.num_rows, call.x.size(1)}, call.x.options());
-  for (std::int64_t i = 0; i < std::ssize(call.rows); ++i) {
-    all[call.rows[i].row].copy_(dx[i]);
-  }
-  return all;
+  return all.index_copy_(0, row_numbers(call.rows), dx.to(call.x.scalar_type()));
 }
 
 at::Tensor backward(const Call& call,
@@ -211,11 +217,7 @@ at::Tensor gather_rows(const at::Tensor& x, const std::vector<VocabRow>& rows) {
   if (std::ssize(rows) == x.size(0)) {
     return x.contiguous();
   }
-  const at::Tensor index = at::empty({std::ssize(rows)}, at::kLong);
-  std::transform(rows.begin(), rows.end(), index.data_ptr<std::int64_t>(), [](const VocabRow& row) {
-    return row.row;
-  });
-  return x.index_select(0, index);
+  return x.index_select(0, row_numbers(rows));
 }
 
 std::shared_ptr<Call> make_call(const at::Tensor& x,

@@ -132,12 +132,11 @@ TEST_CASE("the check fails for a kernel that treats one row and many differently
 }
 
 TEST_CASE("threads and instruction sets change no bit, forward and backward") {
-  const Tokens tokens = make_tokens(40, at::kFloat);
   PathBuilder builder;
-  for (const auto& sequence : tokens.sequences) {
+  for (const auto& sequence : make_tokens(40, at::kFloat).sequences) {
     builder.add(sequence, 0);
   }
-  const auto run = [&] {
+  const auto run = [&](const Tokens& tokens) {
     const auto leaf = [](const at::Tensor& x) { return x.clone().requires_grad_(); };
     const std::vector<at::Tensor> inputs = {leaf(tokens.q), leaf(tokens.k), leaf(tokens.v)};
     AttentionOptions options = tokens.options;
@@ -149,13 +148,17 @@ TEST_CASE("threads and instruction sets change no bit, forward and backward") {
                     inputs[1].grad().flatten(),
                     inputs[2].grad().flatten()});
   };
-  const at::Tensor want = run();
-  for (const Isa isa : supported_isas()) {
-    set_isa(name_of(isa));
-    CAPTURE(std::string(name_of(isa)));
-    for (const int num_threads : {1, 2, 4}) {
-      set_compute_threads(num_threads);
-      CHECK(test::same_bits(run(), want));
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const Tokens tokens = make_tokens(40, type);
+    set_isa("auto");
+    const at::Tensor want = run(tokens);
+    for (const Isa isa : supported_isas()) {
+      set_isa(name_of(isa));
+      CAPTURE(std::string(name_of(isa)));
+      for (const int num_threads : {1, 2, 4}) {
+        set_compute_threads(num_threads);
+        CHECK(test::same_bits(run(tokens), want));
+      }
     }
   }
   set_isa("auto");

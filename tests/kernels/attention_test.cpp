@@ -109,16 +109,38 @@ TEST_CASE("a soft cap is accurate for small and for large scores") {
   CHECK((got.out - want.out).abs().max().item<double>() < 2e-4);  // scores reach 30
 }
 
+// Float64 gets the same rounded inputs, so that what is left is the rounding of the results and of
+// `out`, which dout . out is computed from.
+TEST_CASE("gradients of bfloat16 are bfloat16, and off by its rounding alone") {
+  Problem p = make_problem({6, 2, 64}, {70, 3, 41, 16}, 12);
+  for (at::Tensor* x : {&p.q, &p.k, &p.v, &p.dout}) {
+    *x = x->to(at::kBFloat16).to(at::kFloat);
+  }
+  for (const double softcap : {0.0, 2.0}) {
+    p.options.softcap = softcap;
+    const Result want = differentiate(p, at::kDouble, test::plain_attention);
+    const Result got = differentiate(p, at::kBFloat16, attention);
+    CHECK((got.dq.scalar_type() == at::kBFloat16));
+    CHECK((got.dk.scalar_type() == at::kBFloat16));
+    CHECK((got.dv.scalar_type() == at::kBFloat16));
+    CHECK(test::relative_l2(got.dq, want.dq) < 4e-3);
+    CHECK(test::relative_l2(got.dk, want.dk) < 4e-3);
+    CHECK(test::relative_l2(got.dv, want.dv) < 4e-3);
+  }
+}
+
 TEST_CASE("gradients have the same bits on any number of threads") {
   const Problem p = make_problem({6, 2, 32}, {90, 3, 41, 64}, 9);
-  set_compute_threads(1);
-  const Result one = differentiate(p, at::kFloat, attention);
-  for (const int num_threads : {2, 4}) {
-    set_compute_threads(num_threads);
-    const Result many = differentiate(p, at::kFloat, attention);
-    CHECK(test::same_bits(many.dq, one.dq));
-    CHECK(test::same_bits(many.dk, one.dk));
-    CHECK(test::same_bits(many.dv, one.dv));
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    set_compute_threads(1);
+    const Result one = differentiate(p, type, attention);
+    for (const int num_threads : {2, 4}) {
+      set_compute_threads(num_threads);
+      const Result many = differentiate(p, type, attention);
+      CHECK(test::same_bits(many.dq, one.dq));
+      CHECK(test::same_bits(many.dk, one.dk));
+      CHECK(test::same_bits(many.dv, one.dv));
+    }
   }
   set_compute_threads(1);
 }

@@ -235,13 +235,22 @@ TEST_CASE("gradients have the same bits on any number of threads and instruction
   set_compute_threads(1);
 }
 
-TEST_CASE("bfloat16 rows are scored in float32") {
-  Problem p = make_problem(10, false);
+TEST_CASE("bfloat16 rows are scored in float32, and only their own gradient is rounded") {
+  Problem p = make_problem(10, true);
   p.x = p.x.to(at::kBFloat16);
   p.weight = p.weight.to(at::kBFloat16);
-  const auto want = plain_logprobs(p, p.x.to(at::kDouble), p.weight.to(at::kDouble));
-  const auto got = token_logprobs(p.x, {p.weight, {}}, p.terms);
-  CHECK(test::close(got.logprobs.to(at::kDouble), want.logprobs, 1e-5, 1e-5));
+  const auto x64 = p.x.to(at::kDouble).requires_grad_();
+  const auto w64 = p.weight.to(at::kDouble).requires_grad_();
+  const auto want = plain_logprobs(p, x64, w64);
+  const auto x = p.x.clone().requires_grad_();
+  const Weight weight = {p.weight, at::zeros(p.weight.sizes(), at::kFloat)};
+  const auto got = token_logprobs(x, weight, p.terms);
+  CHECK(test::close(got.logprobs.detach().to(at::kDouble), want.logprobs.detach(), 1e-5, 1e-5));
+  (want.logprobs.sum() - 0.1 * want.entropies.sum()).backward();
+  (got.logprobs.sum() - 0.1 * got.entropies.sum()).backward();
+  CHECK((x.grad().scalar_type() == at::kBFloat16));
+  CHECK(relative_l2(x.grad(), x64.grad()) < 4e-3);
+  CHECK(relative_l2(weight.grad, w64.grad()) < 2e-5);
 }
 
 TEST_CASE("terms out of range and targets outside the support are refused, and no terms are fine") {

@@ -39,11 +39,10 @@ struct AttentionForward {
   float* lse = nullptr;  // [R, N] log of the sum of exponentials; may be null
 };
 
-/// For float alone.
 struct AttentionBackward {
-  AttentionForward forward;     // its `out` and `lse` are read
-  const float* dout = nullptr;  // [R, N, D] contiguous
-  float* dq = nullptr;          // [R, N, D] contiguous
+  AttentionForward forward;    // its `out` and `lse` are read
+  const void* dout = nullptr;  // [R, N, D] T, contiguous
+  void* dq = nullptr;          // [R, N, D] T, contiguous
 };
 
 /// Where one task adds up the gradients of the key rows that it sees, for one key-value head.
@@ -68,6 +67,7 @@ struct AttentionTable {
   void (*forward_f32)(const AttentionForward&, const AttentionTask&);
   void (*forward_bf16)(const AttentionForward&, const AttentionTask&);
   void (*backward_f32)(const AttentionBackward&, const AttentionTask&, const KeyGradient&);
+  void (*backward_bf16)(const AttentionBackward&, const AttentionTask&, const KeyGradient&);
 };
 
 }  // namespace tandem::kernels
