@@ -1,6 +1,7 @@
 #include "trainer/microbatch.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -17,12 +18,11 @@ struct Unit {
 };
 
 struct Bin {
-  std::vector<std::int64_t> sequences;
+  std::vector<std::size_t> places;  // ascending
   std::int64_t rows = 0;
-  std::size_t last = 0;  // place of its last sequence
 };
 
-// First-fit over the units in prefix order; the rows that a unit adds are counted exactly.
+// Best-fit over the units, the largest first; the rows that a unit adds are counted exactly.
 class Packer {
  public:
   Packer(std::span<const PackSequence> sequences, std::int64_t row_budget)
@@ -31,15 +31,21 @@ class Packer {
   [[nodiscard]] const PrefixOrder& order() const { return order_; }
 
   std::vector<std::vector<std::int64_t>> pack() {
-    for (std::size_t k = 0; k < order_.sequences.size();) {
-      const Unit unit = unit_at(k);
-      add_unit(unit);
-      k = unit.end;
+    for (const Unit& unit : units_by_size()) {
+      if (alone(unit) <= row_budget_) {
+        add_unit(unit);
+      } else {
+        add_large_unit(unit);
+      }
     }
+    std::ranges::sort(bins_, {}, [](const Bin& bin) { return bin.places.front(); });
     std::vector<std::vector<std::int64_t>> result;
-    for (auto& bin : bins_) {
-      std::ranges::sort(bin.sequences);
-      result.push_back(std::move(bin.sequences));
+    for (const auto& bin : bins_) {
+      auto& members = result.emplace_back();
+      for (const auto place : bin.places) {
+        members.push_back(order_.sequences[place]);
+      }
+      std::ranges::sort(members);
     }
     return result;
   }
@@ -59,39 +65,57 @@ class Packer {
     return {first, end};
   }
 
-  // Rows that a unit adds where `shared` rows of its first sequence are there already.
-  [[nodiscard]] std::int64_t new_rows(const Unit& unit, std::int64_t shared) const {
-    std::int64_t rows = order_.rows[unit.first] - shared;
+  [[nodiscard]] std::vector<Unit> units_by_size() const {
+    std::vector<Unit> units;
+    for (std::size_t k = 0; k < order_.sequences.size(); k = units.back().end) {
+      units.push_back(unit_at(k));
+    }
+    std::ranges::stable_sort(units, std::greater(), [&](const Unit& unit) { return alone(unit); });
+    return units;
+  }
+
+  // Rows of a unit in a micro-batch of its own.
+  [[nodiscard]] std::int64_t alone(const Unit& unit) const {
+    std::int64_t rows = order_.rows[unit.first];
     for (std::size_t k = unit.first + 1; k < unit.end; ++k) {
       rows += order_.rows[k] - order_.shared[k];
     }
     return rows;
   }
 
-  // [k + 1] entries: at i + 1, the leading rows that places i and k have in common.
-  [[nodiscard]] std::vector<std::int64_t> shared_up_to(std::size_t k) const {
-    std::vector<std::int64_t> shared(order_.shared.begin(),
-                                     order_.shared.begin() + static_cast<std::ptrdiff_t>(k) + 1);
-    for (std::size_t i = k; i > 0; --i) {
-      shared[i - 1] = std::min(shared[i - 1], shared[i]);
-    }
-    return shared;
+  // Leading rows that places i < k have in common.
+  [[nodiscard]] std::int64_t common(std::size_t i, std::size_t k) const {
+    const auto first = order_.shared.begin() + static_cast<std::ptrdiff_t>(i);
+    return *std::min_element(first + 1, first + 1 + static_cast<std::ptrdiff_t>(k - i));
   }
 
+  // Rows that a unit adds to a bin: its own, less what it shares with its neighbours there. Of what
+  // the two neighbours share with each other nothing is gained.
+  [[nodiscard]] std::int64_t added_rows(const Unit& unit, const Bin& bin) const {
+    const auto after = std::ranges::lower_bound(bin.places, unit.first);
+    std::int64_t rows = alone(unit);
+    const bool has_before = after != bin.places.begin();
+    const bool has_after = after != bin.places.end();
+    rows -= has_before ? common(*(after - 1), unit.first) : 0;
+    rows -= has_after ? common(unit.end - 1, *after) : 0;
+    return rows + (has_before && has_after ? common(*(after - 1), *after) : 0);
+  }
+
+  // Into the bin where it adds the fewest rows; of several, the one that is then the fullest.
   void add_unit(const Unit& unit) {
-    const auto shared = shared_up_to(unit.first);
+    Bin* best = nullptr;
+    std::int64_t fewest = alone(unit);
     for (auto& bin : bins_) {
-      const std::int64_t rows = new_rows(unit, shared[bin.last + 1]);
-      if (bin.rows + rows <= row_budget_) {
-        put(unit, rows, bin);
-        return;
+      const std::int64_t rows = added_rows(unit, bin);
+      const bool better = best == nullptr
+                              ? rows <= fewest
+                              : std::pair(rows, -bin.rows) < std::pair(fewest, -best->rows);
+      if (bin.rows + rows <= row_budget_ && better) {
+        best = &bin;
+        fewest = rows;
       }
     }
-    if (const std::int64_t rows = new_rows(unit, 0); rows <= row_budget_) {
-      put(unit, rows, bins_.emplace_back());
-    } else {
-      add_large_unit(unit);
-    }
+    put(unit, fewest, best == nullptr ? bins_.emplace_back() : *best);
   }
 
   // Sequence by sequence into fresh micro-batches, so that those of each share the prompt.
@@ -99,20 +123,20 @@ class Packer {
     bins_.emplace_back();
     for (std::size_t k = unit.first; k < unit.end; ++k) {
       const Unit one = {k, k + 1};
-      std::int64_t rows = new_rows(one, bins_.back().rows == 0 ? 0 : order_.shared[k]);
+      std::int64_t rows = added_rows(one, bins_.back());
       if (bins_.back().rows + rows > row_budget_) {
         bins_.emplace_back();
-        rows = new_rows(one, 0);
+        rows = alone(one);
       }
       put(one, rows, bins_.back());
     }
   }
 
-  void put(const Unit& unit, std::int64_t rows, Bin& bin) {
+  static void put(const Unit& unit, std::int64_t rows, Bin& bin) {
     bin.rows += rows;
-    bin.last = unit.end - 1;
+    auto at = std::ranges::lower_bound(bin.places, unit.first);
     for (std::size_t k = unit.first; k < unit.end; ++k) {
-      bin.sequences.push_back(order_.sequences[k]);
+      at = bin.places.insert(at, k) + 1;
     }
   }
 

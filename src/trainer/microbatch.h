@@ -16,9 +16,10 @@ namespace tandem::trainer {
 /// of at most `row_budget` rows, and sequences that begin alike stay together where they fit.
 ///
 /// The budget counts rows after sharing and is a hard bound. Units are the sequences with one
-/// prompt; each unit goes, in the order of its ids, into the first micro-batch with room for what
-/// it does not share with it. A unit that is too large on its own is filled into fresh ones.
-/// Sequences without wanted tokens need no pass and are in none. Same input, same split.
+/// prompt. From the largest to the smallest, each goes into the micro-batch where it adds the
+/// fewest rows, and of several such into the fullest. A unit that is too large on its own is filled
+/// into fresh ones. Sequences without wanted tokens need no pass and are in none. The split is one
+/// of the sequences' contents: their order in the input does not change it.
 /// Throws UserError, with `name_of(index)` in it, for a sequence longer than the budget.
 std::vector<std::vector<std::int64_t>> split_microbatches(
     std::span<const PackSequence> sequences,

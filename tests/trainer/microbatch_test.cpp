@@ -60,13 +60,35 @@ TEST_CASE("groups stay whole and the budget counts shared rows") {
   CHECK(split_microbatches(views(sequences), 50, name_of).size() == 1);
 }
 
-TEST_CASE("a later unit goes into the first micro-batch with room") {
+TEST_CASE("a unit goes into the fullest micro-batch with room") {
   std::vector<Sequence> sequences;
-  add_group(sequences, 1, 10, {5});  // 14 rows
-  add_group(sequences, 2, 18, {2});  // 19 rows
-  add_group(sequences, 3, 5, {2});   // 6 rows
+  add_group(sequences, 1, 10, {2});  // 11 rows
+  add_group(sequences, 2, 13, {2});  // 14 rows
+  add_group(sequences, 3, 5, {2});   // 6 rows, which fit beside either
   const auto split = split_microbatches(views(sequences), 20, name_of);
-  CHECK(split == std::vector<std::vector<std::int64_t>>{{0, 2}, {1}});
+  CHECK(split == std::vector<std::vector<std::int64_t>>{{0}, {1, 2}});
+}
+
+TEST_CASE("the largest first: two micro-batches where the order of the ids would take three") {
+  std::vector<Sequence> sequences;
+  add_group(sequences, 1, 7, {2});   // 8 rows
+  add_group(sequences, 2, 5, {2});   // 6 rows
+  add_group(sequences, 3, 11, {2});  // 12 rows
+  add_group(sequences, 4, 13, {2});  // 14 rows
+  const auto split = split_microbatches(views(sequences), 20, name_of);
+  CHECK(split == std::vector<std::vector<std::int64_t>>{{0, 2}, {1, 3}});
+}
+
+TEST_CASE("a unit goes where it shares rows, not where it fills a gap") {
+  std::vector<Sequence> sequences;
+  add_group(sequences, 1, 14, {2});           // 15 rows
+  add_group(sequences, 2, 8, {2});            // 9 rows
+  sequences.push_back(sequences[1]);          // the same beginning, another end: 5 rows, 1 new
+  sequences.back().ids = {2, 2, 2, 2, 9, 9};  // would fill the first to 20 rows
+  sequences.back().prompt_length = 5;
+  sequences.back().wanted = {1};
+  const auto split = split_microbatches(views(sequences), 20, name_of);
+  CHECK(split == std::vector<std::vector<std::int64_t>>{{0}, {1, 2}});
 }
 
 TEST_CASE("a group larger than the budget is split, each part with its prompt") {
@@ -123,6 +145,39 @@ TEST_CASE("random minibatches: everything once, never over the budget, the same 
     }
     CHECK(split == split_microbatches(all, budget, name_of));
   }
+}
+
+// The contents of each micro-batch, in an order of their own.
+std::multiset<std::multiset<std::vector<TokenId>>> contents(
+    const std::vector<PackSequence>& sequences,
+    const std::vector<std::vector<std::int64_t>>& split) {
+  std::multiset<std::multiset<std::vector<TokenId>>> result;
+  for (const auto& part : split) {
+    std::multiset<std::vector<TokenId>> ids;
+    for (const auto& sequence : pick(sequences, part)) {
+      ids.emplace(sequence.ids.begin(), sequence.ids.end());
+    }
+    result.insert(ids);
+  }
+  return result;
+}
+
+TEST_CASE("the order in which sequences come does not change what is packed with what") {
+  std::vector<Sequence> sequences;
+  for (TokenId group = 0; group < 9; ++group) {
+    add_group(sequences, 1 + group, 4 + 3 * (group % 4), {2 + group % 3, 5, 3 + group % 2});
+  }
+  const auto split = split_microbatches(views(sequences), 40, name_of);
+  CHECK(split.size() > 3);
+  auto shuffled = sequences;
+  for (std::size_t i = shuffled.size(); i > 1; --i) {
+    std::swap(
+        shuffled[i - 1],
+        shuffled[random_below(
+            {.position = static_cast<std::uint32_t>(i), .purpose = RandomPurpose::kMakeData}, i)]);
+  }
+  CHECK(contents(views(shuffled), split_microbatches(views(shuffled), 40, name_of)) ==
+        contents(views(sequences), split));
 }
 
 TEST_CASE("a sequence longer than the budget is an error with its name and the remedy") {
