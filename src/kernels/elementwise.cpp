@@ -10,21 +10,10 @@
 #include "kernels/autograd.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/table.h"
+#include "kernels/row_ranges.h"
 
 namespace tandem::kernels {
 namespace {
-
-constexpr std::int64_t kTaskElements = 32768;  // about 10 us
-
-// Calls `f(first, count)` over [0, rows) in ranges of about kTaskElements elements.
-template <class F>
-void for_row_ranges(std::int64_t rows, std::int64_t row_size, F&& f) {
-  const std::int64_t step =
-      std::max<std::int64_t>(1, kTaskElements / std::max<std::int64_t>(row_size, 1));
-  compute_pool().parallel_for(ceil_div(rows, step), [&](std::int64_t task) {
-    f(task * step, std::min(step, rows - task * step));
-  });
-}
 
 // Adds the rows of `dy` to the rows `ids` of `grad`, in order; split over columns.
 void scatter_add(const at::Tensor& ids, const at::Tensor& dy, const at::Tensor& grad) {
@@ -41,60 +30,6 @@ void scatter_add(const at::Tensor& ids, const at::Tensor& dy, const at::Tensor& 
       }
     }
   });
-}
-
-at::Tensor rotate(const at::Tensor& x,
-                  const at::Tensor& positions,
-                  const RotaryTable& angles,
-                  bool inverse) {
-  const auto y = at::empty(x.sizes(), x.options());
-  const std::int64_t row_size = x.size(1) * x.size(2);
-  for_row_ranges(x.size(0), row_size, [&](std::int64_t first, std::int64_t count) {
-    with_storage(x, [&](auto type) {
-      using T = decltype(type);
-      const RotaryArgs<T> args = {pointer<const T>(x) + first * row_size,
-                                  pointer<const std::int32_t>(positions) + first,
-                                  pointer<const float>(angles.cos),
-                                  pointer<const float>(angles.sin),
-                                  pointer<T>(y) + first * row_size,
-                                  count,
-                                  x.size(1),
-                                  x.size(2),
-                                  inverse};
-      if constexpr (std::is_same_v<T, float>) {
-        table().elementwise.rotary_f32(args);
-      } else {
-        table().elementwise.rotary_bf16(args);
-      }
-    });
-  });
-  return y;
-}
-
-void check_rotary(const at::Tensor& x, const at::Tensor& positions, const RotaryTable& angles) {
-  check_storage(x, "rotary: x");
-  check_contiguous(x, "rotary: x");
-  check_type(positions, at::kInt, "rotary: positions");
-  check_contiguous(positions, "rotary: positions");
-  check_type(angles.cos, at::kFloat, "rotary: cos");
-  check_contiguous(angles.cos, "rotary: cos");
-  check_type(angles.sin, at::kFloat, "rotary: sin");
-  check_contiguous(angles.sin, "rotary: sin");
-  TANDEM_CHECK(x.dim() == 3 && x.size(0) == positions.numel(),
-               "rotary: {} positions for x of {} rows",
-               positions.numel(),
-               x.size(0));
-  TANDEM_CHECK(angles.cos.dim() == 2 && angles.cos.sizes() == angles.sin.sizes() &&
-                   2 * angles.cos.size(1) == x.size(2),
-               "rotary: the table is not for heads of width {}",
-               x.size(2));
-  const auto* position = positions.const_data_ptr<std::int32_t>();
-  for (std::int64_t r = 0; r < positions.numel(); ++r) {
-    TANDEM_CHECK(position[r] >= 0 && position[r] < angles.cos.size(0),
-                 "rotary: position {} is beyond the table of {}",
-                 position[r],
-                 angles.cos.size(0));
-  }
 }
 
 // The activation of x, or with `dy` the gradient of x.
@@ -152,17 +87,6 @@ at::Tensor embedding(const at::Tensor& ids, const Weight& weight) {
     record({y}, {}, [ids, grad = weight.grad](const std::vector<at::Tensor>& dy) {
       scatter_add(ids, dy[0].to(at::kFloat).contiguous(), grad);
       return std::vector<at::Tensor>();
-    });
-  }
-  return y;
-}
-
-at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, const RotaryTable& table) {
-  check_rotary(x, positions, table);
-  const auto y = rotate(x, positions, table, false);
-  if (wants_gradient(x)) {
-    record({y}, {x}, [positions, table](const std::vector<at::Tensor>& dy) {
-      return std::vector<at::Tensor>{rotate(dy[0].contiguous(), positions, table, true)};
     });
   }
   return y;

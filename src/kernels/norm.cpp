@@ -44,6 +44,7 @@ void run_backward(const RmsNormBackwardArgs<T>& whole,
     part.x += row * whole.width;
     part.dy += row * whole.width;
     part.inverse += row;
+    part.dpass = whole.dpass == nullptr ? nullptr : whole.dpass + row * whole.width;
     part.dx = whole.dx == nullptr ? nullptr : whole.dx + row * whole.width;
     part.dweight = partial == nullptr ? nullptr : partial + task * whole.width;
     part.rows = std::min(step, whole.rows - row);
@@ -51,12 +52,20 @@ void run_backward(const RmsNormBackwardArgs<T>& whole,
   });
 }
 
-at::Tensor norm_backward(const at::Tensor& x,
-                         const Weight& weight,
-                         const at::Tensor& inverse,
-                         bool wants_dx,
-                         const at::Tensor& grad) {
+// What forward leaves for backward.
+struct Saved {
+  at::Tensor x;
+  Weight weight;
+  at::Tensor inverse;  // [R]
+  bool wants_dx = false;
+};
+
+// The gradient of x, and of the weight in place. `pass` is what x gets from elsewhere, or
+// undefined.
+at::Tensor norm_backward(const Saved& saved, const at::Tensor& grad, const at::Tensor& pass) {
+  const auto& [x, weight, inverse, wants_dx] = saved;
   const auto dy = grad.contiguous();
+  const auto dpass = pass.defined() ? pass.contiguous() : at::Tensor();
   const std::int64_t width = weight.value.numel();
   const std::int64_t rows = inverse.numel();
   const auto dx = wants_dx ? at::empty_like(x) : at::Tensor();
@@ -69,6 +78,7 @@ at::Tensor norm_backward(const at::Tensor& x,
                                          pointer<const T>(weight.value),
                                          pointer<const float>(inverse),
                                          pointer<const T>(dy),
+                                         pointer<const T>(dpass),
                                          pointer<T>(dx),
                                          nullptr,
                                          rows,
@@ -96,22 +106,20 @@ void check_norm(const at::Tensor& x, const at::Tensor& weight) {
                x.dim() >= 1 ? x.size(-1) : 0);
 }
 
-}  // namespace
-
-at::Tensor rms_norm(const at::Tensor& x, const Weight& weight, double eps) {
-  check_norm(x, weight.value);
-  const bool wanted = recording() && (x.requires_grad() || weight.grad.defined());
+// y, and the rows' scales where `inverse` is defined.
+at::Tensor norm_forward(const at::Tensor& x,
+                        const at::Tensor& weight,
+                        double eps,
+                        const at::Tensor& inverse) {
   const std::int64_t width = x.size(-1);
-  const std::int64_t rows = width == 0 ? 0 : x.numel() / width;
   const auto y = at::empty(x.sizes(), x.options());
-  const auto inverse = wanted ? at::empty({rows}, x.options().dtype(at::kFloat)) : at::Tensor();
   with_storage(x, [&](auto type) {
     using T = decltype(type);
     const RmsNormArgs<T> args = {pointer<const T>(x),
-                                 pointer<const T>(weight.value),
+                                 pointer<const T>(weight),
                                  pointer<T>(y),
                                  pointer<float>(inverse),
-                                 rows,
+                                 width == 0 ? 0 : x.numel() / width,
                                  width,
                                  static_cast<float>(eps)};
     if constexpr (std::is_same_v<T, float>) {
@@ -120,13 +128,46 @@ at::Tensor rms_norm(const at::Tensor& x, const Weight& weight, double eps) {
       run_forward(args, table().norm.rms_norm_bf16);
     }
   });
-  if (wanted) {
-    const bool wants_dx = x.requires_grad();
-    record({y}, {x}, [=](const std::vector<at::Tensor>& dy) {
-      return std::vector<at::Tensor>{norm_backward(x, weight, inverse, wants_dx, dy[0])};
-    });
-  }
   return y;
+}
+
+bool is_recorded(const at::Tensor& x, const Weight& weight) {
+  return recording() && (x.requires_grad() || weight.grad.defined());
+}
+
+Saved save(const at::Tensor& x, const Weight& weight) {
+  const std::int64_t width = x.size(-1);
+  const std::int64_t rows = width == 0 ? 0 : x.numel() / width;
+  return {x.detach(), weight, at::empty({rows}, at::kFloat), x.requires_grad()};
+}
+
+}  // namespace
+
+at::Tensor rms_norm(const at::Tensor& x, const Weight& weight, double eps) {
+  check_norm(x, weight.value);
+  if (!is_recorded(x, weight)) {
+    return norm_forward(x, weight.value, eps, {});
+  }
+  const Saved saved = save(x, weight);
+  const auto y = norm_forward(saved.x, weight.value, eps, saved.inverse);
+  record({y}, {x}, [saved](const std::vector<at::Tensor>& dy) {
+    return std::vector<at::Tensor>{norm_backward(saved, dy[0], {})};
+  });
+  return y;
+}
+
+NormedResidual rms_norm_residual(const at::Tensor& x, const Weight& weight, double eps) {
+  check_norm(x, weight.value);
+  if (!is_recorded(x, weight)) {
+    return {x, norm_forward(x, weight.value, eps, {})};
+  }
+  const Saved saved = save(x, weight);
+  const NormedResidual both = {x.detach(), norm_forward(saved.x, weight.value, eps, saved.inverse)};
+  record({both.x, both.normed}, {x}, [saved](const std::vector<at::Tensor>& grads) {
+    return std::vector<at::Tensor>{grads[1].defined() ? norm_backward(saved, grads[1], grads[0])
+                                                      : grads[0]};
+  });
+  return both;
 }
 
 }  // namespace tandem::kernels

@@ -12,4 +12,13 @@ namespace tandem::kernels {
 /// as `linear` is. Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019.
 at::Tensor rms_norm(const at::Tensor& x, const Weight& weight, double eps);
 
+struct NormedResidual {
+  at::Tensor x;       // x itself, to add to
+  at::Tensor normed;  // rms_norm(x)
+};
+
+/// The two ways that a residual stream goes on. Their gradients meet in one pass and, in bfloat16,
+/// are rounded once.
+NormedResidual rms_norm_residual(const at::Tensor& x, const Weight& weight, double eps);
+
 }  // namespace tandem::kernels

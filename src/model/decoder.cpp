@@ -6,6 +6,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
+#include "kernels/elementwise.h"
 #include "kernels/linear.h"
 #include "kernels/norm.h"
 #include "model/layer_checkpoint.h"
@@ -81,6 +82,22 @@ std::int64_t down_slices(std::int64_t intermediate_size) {
 Decoder::Decoder(WeightStore& weights, std::int64_t max_positions)
     : weights_(weights), rotary_(make_rotary(weights.config(), max_positions)) {}
 
+kernels::Heads Decoder::heads_of(const at::Tensor& qkv,
+                                 const LayerWeights& layer,
+                                 const at::Tensor& positions) const {
+  const auto& c = config();
+  const kernels::HeadShape shape = {c.num_heads, c.num_kv_heads, c.head_dim};
+  if (!c.qk_norm) {
+    return kernels::split_rotated_heads(qkv, shape, positions, rotary_);
+  }
+  auto heads = kernels::split_heads(qkv, shape);
+  heads.q = kernels::rms_norm(heads.q, layer.q_norm, c.rms_norm_eps);
+  heads.k = kernels::rms_norm(heads.k, layer.k_norm, c.rms_norm_eps);
+  heads.q = kernels::rotary(heads.q, positions, rotary_);
+  heads.k = kernels::rotary(heads.k, positions, rotary_);
+  return heads;
+}
+
 at::Tensor Decoder::attention_block(const at::Tensor& x,
                                     std::size_t layer_index,
                                     const kernels::KeyPaths& paths,
@@ -88,19 +105,8 @@ at::Tensor Decoder::attention_block(const at::Tensor& x,
   const auto& c = config();
   const auto& layer = weights_.layers()[layer_index];
   const std::int64_t rows = x.size(0);
-  const std::int64_t q_width = c.num_heads * c.head_dim;
-  const std::int64_t kv_width = c.num_kv_heads * c.head_dim;
-  const auto parts = kernels::linear(x, layer.qkv, layer.qkv_bias)
-                         .split_with_sizes({q_width, kv_width, kv_width}, 1);
-  auto q = parts[0].contiguous().view({rows, c.num_heads, c.head_dim});
-  auto k = parts[1].contiguous().view({rows, c.num_kv_heads, c.head_dim});
-  auto v = parts[2].contiguous().view({rows, c.num_kv_heads, c.head_dim});
-  if (c.qk_norm) {
-    q = kernels::rms_norm(q, layer.q_norm, c.rms_norm_eps);
-    k = kernels::rms_norm(k, layer.k_norm, c.rms_norm_eps);
-  }
-  q = kernels::rotary(q, paths.positions, rotary_);
-  k = kernels::rotary(k, paths.positions, rotary_);
+  const auto qkv = kernels::linear(x, layer.qkv, layer.qkv_bias);
+  auto [q, k, v] = heads_of(qkv, layer, paths.positions);
   if (access != nullptr) {
     access->cache->k[layer_index].index_copy_(0, *access->write_slots, k);
     access->cache->v[layer_index].index_copy_(0, *access->write_slots, v);
@@ -110,7 +116,8 @@ at::Tensor Decoder::attention_block(const at::Tensor& x,
   const kernels::AttentionOptions options = {
       .scale = 1.0 / std::sqrt(static_cast<double>(c.head_dim)),
       .window = c.sliding_window_of_layer[layer_index]};
-  const auto mixed = kernels::attention(q, k, v, paths, options).view({rows, q_width});
+  const auto mixed =
+      kernels::attention(q, k, v, paths, options).view({rows, c.num_heads * c.head_dim});
   return kernels::linear(mixed, layer.o, {}, c.num_kv_heads);
 }
 
@@ -120,11 +127,12 @@ at::Tensor Decoder::layer_forward(at::Tensor x,
                                   const CacheAccess* access) const {
   const auto& c = config();
   const auto& layer = weights_.layers()[layer_index];
-  const auto normed = kernels::rms_norm(x, layer.input_norm, c.rms_norm_eps);
-  x = kernels::add(x, attention_block(normed, layer_index, paths, access));
-  const auto normed_again = kernels::rms_norm(x, layer.post_norm, c.rms_norm_eps);
-  const auto gated = kernels::gated_silu(kernels::linear(normed_again, layer.gate_up));
-  return kernels::add(x, kernels::linear(gated, layer.down, {}, down_slices(c.intermediate_size)));
+  const auto first = kernels::rms_norm_residual(x, layer.input_norm, c.rms_norm_eps);
+  x = kernels::add(first.x, attention_block(first.normed, layer_index, paths, access));
+  const auto second = kernels::rms_norm_residual(x, layer.post_norm, c.rms_norm_eps);
+  const auto gated = kernels::gated_silu(kernels::linear(second.normed, layer.gate_up));
+  return kernels::add(second.x,
+                      kernels::linear(gated, layer.down, {}, down_slices(c.intermediate_size)));
 }
 
 at::Tensor Decoder::forward(const RowBatch& batch, const TrainForwardOptions& options) const {

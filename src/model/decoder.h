@@ -8,7 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "kernels/attention.h"
-#include "kernels/elementwise.h"
+#include "kernels/heads.h"
 #include "model/weight_store.h"
 
 namespace tandem::model {
@@ -58,6 +58,9 @@ class Decoder {
     const at::Tensor* write_slots;
     KvCache* cache;
   };
+  [[nodiscard]] kernels::Heads heads_of(const at::Tensor& qkv,
+                                        const LayerWeights& layer,
+                                        const at::Tensor& positions) const;
   [[nodiscard]] at::Tensor layer_forward(at::Tensor x,
                                          std::size_t layer,
                                          const kernels::KeyPaths& paths,

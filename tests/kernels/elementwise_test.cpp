@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/thread_pool.h"
+#include "kernels/heads.h"
 #include "kernels/isa.h"
 #include "support/doctest_torch.h"
 
@@ -19,39 +20,6 @@ RotaryTable angles(std::int64_t positions, std::int64_t half) {
   const auto inverse = at::pow(10000.0, -at::arange(half, at::kDouble) / static_cast<double>(half));
   const auto angle = at::arange(positions, at::kDouble).unsqueeze(1) * inverse;
   return {at::cos(angle).to(at::kFloat), at::sin(angle).to(at::kFloat)};
-}
-
-// Pairs (j, j + D/2) turned by the row's angle, in float64.
-at::Tensor rotated(const at::Tensor& x, const at::Tensor& positions, const RotaryTable& table) {
-  const auto c = table.cos.to(at::kDouble).index_select(0, positions).unsqueeze(1);
-  const auto s = table.sin.to(at::kDouble).index_select(0, positions).unsqueeze(1);
-  const auto halves = x.chunk(2, -1);
-  return at::cat({halves[0] * c - halves[1] * s, halves[1] * c + halves[0] * s}, -1);
-}
-
-TEST_CASE("rotary agrees with float64, forward and backward, for ragged widths too") {
-  at::manual_seed(1);
-  for (const std::int64_t width : {8, 24, 64, 72, 128}) {
-    const auto table = angles(50, width / 2);
-    const auto positions = at::randint(50, {9}, at::kInt);
-    const auto x = at::randn({9, 3, width}).requires_grad_();
-    const auto dy = at::randn({9, 3, width});
-    const auto y = rotary(x, positions, table);
-    y.backward(dy);
-    const auto x64 = x.detach().to(at::kDouble).requires_grad_();
-    const auto want = rotated(x64, positions, table);
-    want.backward(dy.to(at::kDouble));
-    CHECK(close(y.to(at::kDouble), want, 1e-5, 1e-6));
-    CHECK(close(x.grad().to(at::kDouble), x64.grad(), 1e-5, 1e-6));
-  }
-}
-
-TEST_CASE("position 0 turns nothing, and a position past the table is refused") {
-  const auto table = angles(4, 8);
-  const auto x = at::randn({1, 2, 16});
-  CHECK(same_bits(rotary(x, at::zeros({1}, at::kInt), table), x));
-  CHECK_THROWS_WITH(rotary(x, at::full({1}, 4, at::kInt), table),
-                    "rotary: position 4 is beyond the table of 4");
 }
 
 TEST_CASE("the gated activation agrees with float64, forward and backward") {

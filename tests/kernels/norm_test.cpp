@@ -76,6 +76,46 @@ TEST_CASE("gradients agree with float64 and add up in place") {
   }
 }
 
+TEST_CASE("a residual goes on as itself and normed, and its gradients meet") {
+  at::manual_seed(6);
+  const auto value = at::randn({90, 576});
+  const auto dpass = at::randn({90, 576});
+  const auto dy = at::randn({90, 576});
+  const Weight w{at::randn({576}), at::zeros({576})};
+  const auto x = value.clone().requires_grad_();
+  const auto both = rms_norm_residual(x, w, kEps);
+  CHECK(both.x.data_ptr() == x.data_ptr());
+  const auto alone = value.clone().requires_grad_();
+  const Weight v{w.value, at::zeros({576})};
+  const auto y = rms_norm(alone, v, kEps);
+  CHECK(same_bits(both.normed.detach(), y.detach()));
+  ((both.x * dpass).sum() + (both.normed * dy).sum()).backward();
+  ((alone * dpass).sum() + (y * dy).sum()).backward();
+  CHECK(same_bits(x.grad(), alone.grad()));
+  CHECK(same_bits(w.grad, v.grad));
+}
+
+TEST_CASE("in bfloat16 the gradient of a residual is rounded once") {
+  at::manual_seed(7);
+  const auto x = at::randn({90, 576}).to(at::kBFloat16).requires_grad_();
+  const Weight w{at::randn({576}).to(at::kBFloat16), at::zeros({576})};
+  const auto dpass = at::randn({90, 576}).to(at::kBFloat16);
+  const auto dy = at::randn({90, 576}).to(at::kBFloat16);
+  const auto both = rms_norm_residual(x, w, kEps);
+  ((both.x * dpass).sum() + (both.normed * dy).sum()).backward();
+  const auto x64 = x.detach().to(at::kDouble).requires_grad_();
+  const auto y64 = reference(x64, w.value.to(at::kDouble));
+  ((x64 * dpass.to(at::kDouble)).sum() + (y64 * dy.to(at::kDouble)).sum()).backward();
+  const auto exact = x64.grad();
+  const auto error = (x.grad().to(at::kDouble) - exact).abs();
+  CHECK((error > exact.abs() / 256 + 1e-5).sum().item<std::int64_t>() == 0);  // half a place
+  CHECK(close(
+      w.grad.to(at::kDouble),
+      ((x64 * at::rsqrt((x64 * x64).mean(-1, true) + kEps)).detach() * dy.to(at::kDouble)).sum(0),
+      1e-4,
+      1e-3));
+}
+
 TEST_CASE("gradients have the same bits on any number of threads") {
   at::manual_seed(5);
   const auto value = at::randn({500, 576});

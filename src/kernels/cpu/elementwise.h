@@ -10,11 +10,13 @@ namespace tandem::kernels {
 
 template <class T>
 struct RotaryArgs {
-  const T* x;                // [rows, heads, width]
+  const T* x;                // [rows, heads, width], rows `x_stride` apart
   const int32_t* positions;  // [rows]
   const float* cos;          // [positions, width / 2]
   const float* sin;          // [positions, width / 2]
-  T* y;                      // [rows, heads, width]
+  T* y;                      // [rows, heads, width], rows `y_stride` apart
+  int64_t x_stride;
+  int64_t y_stride;
   int64_t rows;
   int64_t heads;
   int64_t width;

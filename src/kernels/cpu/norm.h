@@ -24,6 +24,7 @@ struct RmsNormBackwardArgs {
   const T* weight;       // [width]
   const float* inverse;  // [rows]
   const T* dy;           // [rows, width]
+  const T* dpass;        // [rows, width], added to dx before it is rounded; or null
   T* dx;                 // [rows, width], or null
   float* dweight;        // [width], added to in row order; or null
   int64_t rows;
