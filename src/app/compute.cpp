@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <ATen/Parallel.h>
 
@@ -73,6 +74,16 @@ std::int64_t peak_rss_bytes() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   return std::int64_t{usage.ru_maxrss} * 1024;
+}
+
+std::int64_t resident_bytes() {
+  std::ifstream in("/proc/self/statm");
+  std::int64_t size = 0, resident = 0;
+  return in >> size >> resident ? resident * ::sysconf(_SC_PAGESIZE) : 0;
+}
+
+void release_free_memory() {
+  ::malloc_trim(0);
 }
 
 std::int64_t available_memory_bytes() {

@@ -15,19 +15,11 @@ Problem problem(std::string path, fmt::format_string<Args...> format, Args&&... 
   return RecipeProblem{std::move(path), fmt::format(format, std::forward<Args>(args)...)};
 }
 
-bool trains(Purpose purpose) {
-  return purpose != Purpose::kEval;
-}
-
-Problem check_model(const Recipe& r, Purpose purpose) {
+Problem check_model(const Recipe& r) {
   if (r.model.path.empty() == !r.model.init.has_value()) {
     return problem("model",
                    "{}; give one of model.path and model.init",
                    r.model.init ? "path and init are both given" : "no model is given");
-  }
-  if (trains(purpose) && r.model.dtype == "bfloat16") {
-    return problem("model.dtype",
-                   "training in bfloat16 is not in this version; use float32, or auto");
   }
   return {};
 }
@@ -176,7 +168,7 @@ Problem check_rewards(const Recipe& r) {
 }  // namespace
 
 std::optional<RecipeProblem> find_problem(const Recipe& recipe, Purpose purpose) {
-  if (auto found = check_model(recipe, purpose)) {
+  if (auto found = check_model(recipe)) {
     return found;
   }
   if (auto found = check_needed(recipe, purpose)) {

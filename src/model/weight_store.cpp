@@ -178,6 +178,10 @@ void WeightStore::drop_gradients() {
   }
 }
 
+std::string WeightStore::dtype_name() const {
+  return dtype_ == at::kFloat ? "float32" : "bfloat16";
+}
+
 std::int64_t WeightStore::num_parameters() const {
   std::int64_t count = 0;
   for (const auto& [name, tensor] : named_tensors()) {

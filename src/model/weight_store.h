@@ -49,6 +49,7 @@ class WeightStore {
 
   [[nodiscard]] const ModelConfig& config() const { return config_; }
   [[nodiscard]] at::ScalarType dtype() const { return dtype_; }
+  [[nodiscard]] std::string dtype_name() const;  // float32 or bfloat16
   [[nodiscard]] const kernels::Weight& embedding() const { return embedding_; }
   [[nodiscard]] const kernels::Weight& final_norm() const { return final_norm_; }
   /// The output matrix; the embedding itself when the model is tied.

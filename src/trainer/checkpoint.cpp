@@ -72,6 +72,9 @@ void write_moments(const fs::path& file, AdamW& optimizer) {
   for (const auto& moments : optimizer.moments()) {
     tensors.emplace_back("first." + moments.name, as_tensor(moments.first));
     tensors.emplace_back("second." + moments.name, as_tensor(moments.second));
+    if (!moments.master.empty()) {
+      tensors.emplace_back("master." + moments.name, as_tensor(moments.master));
+    }
   }
   model::write_safetensors(file, tensors);
 }
@@ -88,16 +91,29 @@ void read_into(const model::SafetensorsFile& file,
   as_tensor(target).copy_(tensor.flatten());
 }
 
-void read_moments(const fs::path& path, AdamW& optimizer) {
-  const model::SafetensorsFile file(path);
-  for (const auto& moments : optimizer.moments()) {
-    read_into(file, "first." + moments.name, moments.first, path);
-    read_into(file, "second." + moments.name, moments.second, path);
+// Masters say in which precision the run worked; it goes on in that one, or not bit for bit.
+void check_precision(const model::SafetensorsFile& file,
+                     const OptimizerMoments& moments,
+                     const fs::path& path) {
+  const bool has_master = file.find("master." + moments.name) != nullptr;
+  if (has_master == moments.master.empty()) {
+    fail<UserError>("{}: is of a run in {}; resume it with model.dtype: {}",
+                    path.string(),
+                    has_master ? "bfloat16" : "float32",
+                    has_master ? "bfloat16" : "float32");
   }
 }
 
-std::string dtype_name(const model::WeightStore& weights) {
-  return weights.dtype() == at::kFloat ? "float32" : "bfloat16";
+void read_moments(const fs::path& path, AdamW& optimizer) {
+  const model::SafetensorsFile file(path);
+  for (const auto& moments : optimizer.moments()) {
+    check_precision(file, moments, path);
+    read_into(file, "first." + moments.name, moments.first, path);
+    read_into(file, "second." + moments.name, moments.second, path);
+    if (!moments.master.empty()) {
+      read_into(file, "master." + moments.name, moments.master, path);
+    }
+  }
 }
 
 std::map<std::string, at::Tensor> by_name(const model::WeightStore& weights) {
@@ -115,7 +131,7 @@ void write_weights(const fs::path& folder, const CheckpointContent& content) {
                             content.weights.config(),
                             [&](const std::string& name) { return tensors.at(name); },
                             content.model_files,
-                            {.dtype = dtype_name(content.weights)});
+                            {.dtype = content.weights.dtype_name()});
 }
 
 void read_weights(const fs::path& checkpoint, model::WeightStore& weights) {

@@ -34,10 +34,10 @@ struct CheckpointContent {
 /// The checkpoints of one run: `step-000050/` folders, `latest`, which names the newest, and where
 /// it is kept `best`, which names that of RunState::best_step.
 ///
-/// Each folder has state.json, optimizer.safetensors (moments `first.NAME`, `second.NAME`) and the
-/// weights. It is filled beside its place, synced, and renamed; then `latest` is replaced, then
-/// older ones beyond `keep` are deleted, the best excepted. So a kill at any moment leaves `latest`
-/// naming a whole checkpoint.
+/// Each folder has state.json, optimizer.safetensors (moments `first.NAME`, `second.NAME`, and the
+/// masters `master.NAME` of a bfloat16 model) and the weights. It is filled beside its place,
+/// synced, and renamed; then `latest` is replaced, then older ones beyond `keep` are deleted, the
+/// best excepted. So a kill at any moment leaves `latest` naming a whole checkpoint.
 class CheckpointFolder {
  public:
   explicit CheckpointFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}

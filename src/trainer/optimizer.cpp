@@ -1,6 +1,7 @@
 #include "trainer/optimizer.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -50,6 +51,14 @@ AdamWScalars scalars(const AdamWConfig& c, double norm, double learning_rate, st
           .epsilon = static_cast<float>(c.epsilon)};
 }
 
+std::vector<float> widened(std::span<const std::uint16_t> bf16) {
+  std::vector<float> values(bf16.size());
+  std::ranges::transform(bf16, values.begin(), [](std::uint16_t bits) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+  });
+  return values;
+}
+
 }  // namespace
 
 AdamW::AdamW(const AdamWConfig& config, std::vector<OptimizerParameter> parameters)
@@ -57,7 +66,12 @@ AdamW::AdamW(const AdamWConfig& config, std::vector<OptimizerParameter> paramete
   check_config(config_);
   std::set<std::string_view> names;
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
-    const OptimizerParameter& parameter = parameters_[p];
+    OptimizerParameter& parameter = parameters_[p];
+    master_.push_back(parameter.weight.empty() ? widened(parameter.bf16_copy)
+                                               : std::vector<float>());
+    if (parameter.weight.empty()) {
+      parameter.weight = master_.back();
+    }
     const std::size_t size = parameter.weight.size();
     TANDEM_CHECK(names.insert(parameter.name).second, "{} is trained twice", parameter.name);
     TANDEM_CHECK(parameter.bf16_copy.empty() || parameter.bf16_copy.size() == size,
@@ -143,17 +157,17 @@ void AdamW::set_num_steps(std::int64_t num_steps) {
 std::vector<OptimizerMoments> AdamW::moments() {
   std::vector<OptimizerMoments> result;
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
-    result.push_back({parameters_[p].name, first_[p], second_[p]});
+    result.push_back({parameters_[p].name, first_[p], second_[p], master_[p]});
   }
   return result;
 }
 
 std::int64_t AdamW::state_bytes() const {
-  std::int64_t weights = 0;
-  for (const auto& parameter : parameters_) {
-    weights += static_cast<std::int64_t>(parameter.weight.size());
+  std::size_t floats = 0;
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    floats += first_[p].size() + second_[p].size() + master_[p].size();
   }
-  return 8 * weights;
+  return static_cast<std::int64_t>(floats * sizeof(float));
 }
 
 }  // namespace tandem::trainer

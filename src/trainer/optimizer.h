@@ -18,9 +18,11 @@ struct AdamWConfig {
 };
 
 /// A tensor to train: memory that outlives the optimizer and stays where it is.
+///
+/// With a bf16 copy and no `weight`, the optimizer holds the master: the copy, widened, at first.
 struct OptimizerParameter {
   std::string name;                      // unique
-  std::span<float> weight;               // the fp32 master where the model works in bf16
+  std::span<float> weight{};             // fp32; the master where the model works in bf16
   std::int64_t dimensions = 0;           // of the tensor, for `decay_all`
   std::span<std::uint16_t> bf16_copy{};  // empty, or the working weights: written at each step
 };
@@ -28,8 +30,9 @@ struct OptimizerParameter {
 /// The state of one parameter, for checkpoints: read it, or write what was saved.
 struct OptimizerMoments {
   std::string name;
-  std::span<float> first;   // running mean of the gradient
-  std::span<float> second;  // running mean of its square
+  std::span<float> first;     // running mean of the gradient
+  std::span<float> second;    // running mean of its square
+  std::span<float> master{};  // the fp32 weight, where the optimizer holds it
 };
 
 struct OptimizerStep {
@@ -67,7 +70,7 @@ class AdamW {
   /// In the order of the parameters; valid as long as the optimizer.
   [[nodiscard]] std::vector<OptimizerMoments> moments();
 
-  /// Memory of the moments: 8 bytes a weight.
+  /// Memory of the moments, 8 bytes a weight, and of the masters it holds, 4.
   [[nodiscard]] std::int64_t state_bytes() const;
 
  private:
@@ -87,6 +90,7 @@ class AdamW {
   std::vector<Piece> pieces_;               // in the order of the parameters
   std::vector<std::vector<float>> first_;   // per parameter
   std::vector<std::vector<float>> second_;  // per parameter
+  std::vector<std::vector<float>> master_;  // per parameter; empty where it is not held here
   std::int64_t num_steps_ = 0;
 };
 

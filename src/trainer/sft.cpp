@@ -70,7 +70,9 @@ SftReport sft_step(model::Decoder& decoder,
     pass.backward(slopes, {});
   }
   report.update = update_weights(decoder.weights(), optimizer, learning_rate);
-  decoder.weights().drop_gradients();
+  if (!config.keep_gradients) {
+    decoder.weights().drop_gradients();
+  }
   return report;
 }
 

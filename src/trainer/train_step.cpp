@@ -60,7 +60,9 @@ TrainStepReport PolicyTrainer::step(std::span<const TrainSequence> sequences,
       update(minibatch, learning_rate, report);
     }
   }
-  decoder_.weights().drop_gradients();
+  if (!config_.keep_gradients) {
+    decoder_.weights().drop_gradients();
+  }
   return report;
 }
 

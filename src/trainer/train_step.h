@@ -29,6 +29,7 @@ struct TrainStepConfig {
   std::int64_t minibatches = 1;             // optimizer steps a pass
   std::int64_t rows_per_microbatch = 4096;  // hard bound on the rows of one forward
   bool checkpoint_layers = false;           // recompute layers in backward
+  bool keep_gradients = false;              // their memory, for the next step
   double temperature = 1;                   // of sampling
   std::int64_t num_ids = 0;                 // of the tokenizer; ids at or above it do not exist
   std::uint64_t seed = 0;

@@ -1,7 +1,5 @@
 #include "trainer/weight_update.h"
 
-#include "base/error.h"
-
 namespace tandem::trainer {
 namespace {
 
@@ -12,14 +10,18 @@ std::span<float> floats(const at::Tensor& tensor) {
 }  // namespace
 
 std::vector<OptimizerParameter> optimizer_parameters(model::WeightStore& weights) {
-  if (weights.dtype() != at::kFloat) {
-    fail<UserError>("model.dtype: training in bfloat16 is not in this version; use float32");
-  }
   std::vector<OptimizerParameter> parameters;
   for (const auto& parameter : weights.parameters()) {
     const auto& value = parameter.weight->value;
-    parameters.push_back(
-        {.name = parameter.name, .weight = floats(value), .dimensions = value.dim()});
+    auto& trained = parameters.emplace_back();
+    trained.name = parameter.name;
+    trained.dimensions = value.dim();
+    if (weights.dtype() == at::kFloat) {
+      trained.weight = floats(value);
+    } else {
+      trained.bf16_copy = {static_cast<std::uint16_t*>(value.data_ptr()),
+                           static_cast<std::size_t>(value.numel())};
+    }
   }
   return parameters;
 }

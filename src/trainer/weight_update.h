@@ -6,8 +6,8 @@
 
 namespace tandem::trainer {
 
-/// What AdamW trains of a float32 store: every storage once, in the store's order. Throws UserError
-/// for a store in another precision.
+/// What AdamW trains of a store: every storage once, in the store's order. Of a bfloat16 store it
+/// holds float32 masters, and the store has their roundings after each step.
 std::vector<OptimizerParameter> optimizer_parameters(model::WeightStore& weights);
 
 /// One step from the store's gradients, in place; raises the weight version unless it was skipped.

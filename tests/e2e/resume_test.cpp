@@ -56,15 +56,16 @@ std::set<std::string> completions_of(const fs::path& run) {
 }
 
 struct Runs {
-  Runs() {
-    const auto warmed = test::run_program(runs.warm_up({"sft.steps=30"}));
+  explicit Runs(const std::string& dtype = "float32")
+      : overrides(test::joined(kOverrides, {"model.dtype=" + dtype})) {
+    const auto warmed = test::run_program(runs.warm_up({"sft.steps=30", "model.dtype=" + dtype}));
     REQUIRE_MESSAGE(warmed.status == 0, warmed.err);
-    const auto whole = test::run_program(runs.train("whole", kOverrides));
+    const auto whole = test::run_program(runs.train("whole", overrides));
     REQUIRE_MESSAGE(whole.status == 0, whole.err);
   }
 
   [[nodiscard]] Words resumed(const std::string& name) const {
-    return test::joined(runs.train(name, kOverrides), {"--resume", "auto"});
+    return test::joined(runs.train(name, overrides), {"--resume", "auto"});
   }
 
   void check_same(const std::string& name) const {
@@ -76,36 +77,55 @@ struct Runs {
     CHECK_FALSE(is_writing_checkpoint(run));
   }
 
+  // Starts a run, or goes on with it, and kills it when `when` holds.
+  void kill_when(const std::string& name, const std::function<bool()>& when) const {
+    Program program(resumed(name));
+    CHECK(program.wait_until(when));
+    program.send(SIGKILL);
+    CHECK(program.finish().status == 128 + SIGKILL);
+  }
+
+  void finish(const std::string& name) const {
+    const auto result = test::run_program(resumed(name));
+    CHECK_MESSAGE(result.status == 0, result.err);
+    check_same(name);
+  }
+
   TinyRuns runs;
+  Words overrides;
 };
 
 TEST_CASE(
     "killed between checkpoints, while one is written, and twice, a run ends with the same bits") {
   const Runs tiny;
-  const auto killed_when = [&](const std::string& name, const std::function<bool()>& when) {
-    Program program(tiny.resumed(name));
-    CHECK(program.wait_until(when));
-    program.send(SIGKILL);
-    CHECK(program.finish().status == 128 + SIGKILL);
-  };
-  const auto finish = [&](const std::string& name) {
-    const auto result = test::run_program(tiny.resumed(name));
-    CHECK_MESSAGE(result.status == 0, result.err);
-    tiny.check_same(name);
-  };
   const fs::path between = tiny.runs.run_folder("between");
-  killed_when("between", [&] { return has_line_of_step(between, 5); });
-  finish("between");
+  tiny.kill_when("between", [&] { return has_line_of_step(between, 5); });
+  tiny.finish("between");
 
   const fs::path writing = tiny.runs.run_folder("writing");
-  killed_when("writing",
-              [&] { return has_line_of_step(writing, 6) && is_writing_checkpoint(writing); });
-  finish("writing");
+  tiny.kill_when("writing",
+                 [&] { return has_line_of_step(writing, 6) && is_writing_checkpoint(writing); });
+  tiny.finish("writing");
 
   const fs::path twice = tiny.runs.run_folder("twice");
-  killed_when("twice", [&] { return has_line_of_step(twice, 4); });
-  killed_when("twice", [&] { return has_line_of_step(twice, 8); });
-  finish("twice");
+  tiny.kill_when("twice", [&] { return has_line_of_step(twice, 4); });
+  tiny.kill_when("twice", [&] { return has_line_of_step(twice, 8); });
+  tiny.finish("twice");
+}
+
+TEST_CASE("in bfloat16 too, masters and all: killed, a run ends with the same bits") {
+  const Runs tiny("bfloat16");
+  const fs::path run = tiny.runs.run_folder("killed");
+  tiny.kill_when("killed", [&] { return has_line_of_step(run, 5); });
+  tiny.finish("killed");
+  for (const auto& line : test::determined_metrics(run)) {
+    const auto gap = line.find("numerics/logprob_gap_max");
+    CHECK((gap == line.end() || gap->second == 0));
+  }
+  const auto other = test::run_program(
+      test::joined(tiny.resumed("killed"), {"model.dtype=float32", "trainer.steps=12"}));
+  CHECK(other.status == 2);
+  CHECK(other.err.find("is of a run in bfloat16") != std::string::npos);
 }
 
 TEST_CASE(
@@ -114,7 +134,7 @@ TEST_CASE(
   for (const int signal : {SIGTERM, SIGINT}) {
     const std::string name = signal == SIGTERM ? "terminated" : "interrupted";
     const fs::path run = tiny.runs.run_folder(name);
-    Program program(tiny.runs.train(name, kOverrides));
+    Program program(tiny.runs.train(name, tiny.overrides));
     CHECK(program.wait_until([&] { return has_line_of_step(run, 4); }));
     program.send(signal);
     CHECK(program.finish().status == 128 + signal);
@@ -130,13 +150,13 @@ TEST_CASE(
   const Runs tiny;
   for (const std::string threads : {"1", "2"}) {
     const std::string name = "threads" + threads;
-    const auto result =
-        test::run_program(test::joined(tiny.runs.train(name, kOverrides), {"threads=" + threads}));
+    const auto result = test::run_program(
+        test::joined(tiny.runs.train(name, tiny.overrides), {"threads=" + threads}));
     CHECK_MESSAGE(result.status == 0, result.err);
     tiny.check_same(name);
   }
   const auto other =
-      test::run_program(test::joined(tiny.runs.train("other", kOverrides), {"seed=2"}));
+      test::run_program(test::joined(tiny.runs.train("other", tiny.overrides), {"seed=2"}));
   CHECK(other.status == 0);
   CHECK(test::determined_metrics(tiny.runs.run_folder("other")) !=
         test::determined_metrics(tiny.runs.run_folder("whole")));

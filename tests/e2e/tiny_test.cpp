@@ -37,12 +37,12 @@ bool learnt(const std::vector<MetricLine>& steps) {
   return last_reward(steps) > 0.2 && last_reward(steps) >= warm_up_reward(steps) + 0.15;
 }
 
-TEST_CASE("the tiny recipe learns from its reward, and without a learning rate it does not") {
-  const TinyRuns runs;
-  const auto warmed = test::run_program(runs.warm_up());
+// Warms up and trains in `dtype`, and checks that the policy learnt and that sampler and trainer
+// agreed at every step. Returns what the program said.
+std::string check_learning(const TinyRuns& runs, const std::string& dtype) {
+  const auto warmed = test::run_program(runs.warm_up({"model.dtype=" + dtype}));
   REQUIRE_MESSAGE(warmed.status == 0, warmed.err);
-
-  const auto trained = test::run_program(runs.train("tiny"));
+  const auto trained = test::run_program(runs.train("tiny", {"model.dtype=" + dtype}));
   REQUIRE_MESSAGE(trained.status == 0, trained.err);
   const auto steps = steps_of(runs.run_folder("tiny"));
   REQUIRE(steps.size() == 25);
@@ -53,11 +53,26 @@ TEST_CASE("the tiny recipe learns from its reward, and without a learning rate i
     CHECK(step.at("numerics/logprob_gap_max") == 0);
     CHECK(step.at("numerics/ratio_not_one_fraction") == 0);
   }
+  return trained.out;
+}
+
+TEST_CASE("in bfloat16 the tiny recipe learns as well, and its export is in bfloat16") {
+  const TinyRuns runs;
+  check_learning(runs, "bfloat16");
+  const auto config =
+      read_file(runs.run_folder("tiny") / "checkpoints/step-000025/model/config.json");
+  CHECK(config.find("bfloat16") != std::string::npos);
+}
+
+TEST_CASE("the tiny recipe learns from its reward, and without a learning rate it does not") {
+  const TinyRuns runs;
+  const std::string out = check_learning(runs, "float32");
   for (const char* file : {"recipe.yaml", "run.json", "trace.jsonl", "report.html", "log.txt"}) {
     CHECK_MESSAGE(std::filesystem::file_size(runs.run_folder("tiny") / file) > 0, file);
   }
-  CHECK(trained.out.find("before: ") != std::string::npos);
-  CHECK(trained.out.find("report: ") != std::string::npos);
+  CHECK(out.find("before: ") != std::string::npos);
+  CHECK(out.find("MB at the peak") != std::string::npos);
+  CHECK(out.find("report: ") != std::string::npos);
 
   const auto idle =
       test::run_program(runs.train("idle", {"optimizer.learning_rate=0", "trainer.steps=8"}));

@@ -16,8 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Trained {
-  explicit Trained(std::uint64_t seed)
-      : model(test::random_model(seed)), optimizer({}, optimizer_parameters(*model.weights)) {}
+  explicit Trained(std::uint64_t seed, at::ScalarType dtype = at::kFloat)
+      : model(test::random_model(seed, dtype)),
+        optimizer({}, optimizer_parameters(*model.weights)) {}
 
   void update(double gradient) {
     model.weights->zero_gradients();
@@ -66,10 +67,10 @@ RunState at_step(std::int64_t step, std::int64_t best_step = -1) {
   return state;
 }
 
-TEST_CASE("weights, moments and state come back as they were, and go on alike") {
+void check_round_trip(at::ScalarType dtype) {
   for (const bool export_model : {true, false}) {
     const test::TemporaryFolder folder;
-    Trained saved(1);
+    Trained saved(1, dtype);
     saved.export_model = export_model;
     saved.update(0.5);
     saved.update(-0.25);
@@ -82,7 +83,7 @@ TEST_CASE("weights, moments and state come back as they were, and go on alike") 
     const auto path = saved.save(CheckpointFolder(folder.path()), state, 1);
     CHECK(fs::exists(path / "model") == export_model);
 
-    Trained loaded(2);
+    Trained loaded(2, dtype);
     const RunState back = load_checkpoint(path, *loaded.model.weights, loaded.optimizer);
     CHECK(back.step == state.step);
     CHECK(back.optimizer_steps == 2);
@@ -96,7 +97,35 @@ TEST_CASE("weights, moments and state come back as they were, and go on alike") 
     CHECK_FALSE(loaded.same_weights(saved));
     loaded.update(0.125);
     CHECK(loaded.same_weights(saved));  // so the moments were the same, too
+    const auto mine = saved.optimizer.moments();
+    const auto theirs = loaded.optimizer.moments();
+    for (std::size_t p = 0; p < mine.size(); ++p) {
+      CHECK(mine[p].master.empty() == (dtype == at::kFloat));
+      CHECK(std::ranges::equal(mine[p].master, theirs[p].master));
+    }
   }
+}
+
+TEST_CASE("weights, moments and state come back as they were, and go on alike") {
+  check_round_trip(at::kFloat);
+}
+
+TEST_CASE("masters of bfloat16 weights come back too, to the last bit") {
+  check_round_trip(at::kBFloat16);
+}
+
+TEST_CASE("a checkpoint of a run in the other precision is refused, and told which it was") {
+  const test::TemporaryFolder folder;
+  const CheckpointFolder checkpoints(folder.path());
+  Trained in_float(1), in_bfloat(1, at::kBFloat16);
+  const auto of_float = in_float.save(checkpoints, at_step(1), 2);
+  const auto of_bfloat = in_bfloat.save(checkpoints, at_step(2), 2);
+  CHECK_THROWS_WITH_AS(load_checkpoint(of_float, *in_bfloat.model.weights, in_bfloat.optimizer),
+                       doctest::Contains("is of a run in float32; resume it with model.dtype"),
+                       UserError);
+  CHECK_THROWS_WITH_AS(load_checkpoint(of_bfloat, *in_float.model.weights, in_float.optimizer),
+                       doctest::Contains("is of a run in bfloat16; resume it with model.dtype"),
+                       UserError);
 }
 
 TEST_CASE("the newest stay by the numbers of their steps, and the best stays with them") {

@@ -234,5 +234,42 @@ TEST_CASE("settings out of range and gradients that do not fit are errors") {
       optimizer.step(spans({{1.0f}}), 0.1), doctest::Contains("p0 has 2 weights"), Error);
 }
 
+TEST_CASE("a master that the optimizer holds starts as the copy and steps as fp32 weights do") {
+  Tensors weights = random_tensors(1);
+  std::vector<std::vector<std::uint16_t>> copies;
+  std::vector<OptimizerParameter> without_weight;
+  for (auto& tensor : weights) {
+    auto& copy = copies.emplace_back();
+    for (float& value : tensor) {
+      copy.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16));
+      value = std::bit_cast<float>(std::uint32_t{copy.back()} << 16);
+    }
+  }
+  for (auto& copy : copies) {
+    without_weight.push_back(
+        {.name = "p" + std::to_string(without_weight.size()), .dimensions = 2, .bf16_copy = copy});
+  }
+  AdamW plain({}, parameters_of(weights));
+  AdamW holder({}, without_weight);
+  CHECK(plain.state_bytes() * 3 == holder.state_bytes() * 2);
+  const Tensors start = weights;
+  for (std::uint64_t step = 0; step < 5; ++step) {
+    const Tensors gradients = random_tensors(10 + step);
+    plain.step(spans(gradients), 1e-6);  // far below what a bf16 weight can follow
+    holder.step(spans(gradients), 1e-6);
+  }
+  const auto state = holder.moments();
+  for (std::size_t p = 0; p < weights.size(); ++p) {
+    REQUIRE(state[p].master.size() == weights[p].size());
+    CHECK(std::ranges::equal(state[p].master, weights[p]));
+    CHECK(max_difference(state[p].master, start[p]) > 0);
+    for (std::size_t i = 0; i < copies[p].size(); ++i) {
+      const auto bits = std::bit_cast<std::uint32_t>(weights[p][i]);
+      CHECK(copies[p][i] == (bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+    }
+  }
+  CHECK(plain.moments()[0].master.empty());
+}
+
 }  // namespace
 }  // namespace tandem::trainer

@@ -18,7 +18,8 @@ struct BenchSizes {
   std::int64_t new_tokens = 256;
   std::int64_t sequences = 8;
   std::int64_t tokens = 256;
-  bool shared_text = false;  // all prompts begin alike
+  bool shared_text = false;     // all prompts begin alike
+  std::string memory = "auto";  // auto, low: as trainer.memory
   std::vector<std::int64_t> batches = {1, 8, 32, 64, 128};
 };
 

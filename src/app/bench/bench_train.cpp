@@ -1,6 +1,8 @@
 #include <algorithm>
 
 #include "app/bench/bench_case.h"
+#include "app/compute.h"
+#include "app/memory_plan.h"
 #include "app/rl/collect.h"
 #include "base/error.h"
 #include "base/stopwatch.h"
@@ -13,7 +15,8 @@
 namespace tandem::app {
 namespace {
 
-constexpr std::int64_t kRows = 2048;  // of a micro-batch
+constexpr std::int64_t kRows = 2048;      // of a micro-batch
+constexpr std::int64_t kStepRows = 1024;  // of one in a whole step, as in the recipes
 
 double rate(std::int64_t tokens, double seconds) {
   return static_cast<double>(tokens) / seconds;
@@ -38,6 +41,22 @@ std::vector<trainer::SftExample> training_batch(const Session& session,
     batch.push_back(std::move(example));
   }
   return batch;
+}
+
+// What trainer.memory makes of these sizes.
+MemoryPlan plan_of(const Session& session, const BenchSizes& sizes, std::int64_t rows) {
+  MemoryRequest request;
+  request.config = session.decoder->config();
+  request.bytes_per_weight = static_cast<std::int64_t>(at::elementSize(session.weights->dtype()));
+  request.program_bytes = std::max<std::int64_t>(0, resident_bytes() - session.weights->bytes());
+  request.rows_per_microbatch = rows;
+  request.prompts_per_step = sizes.prompts;
+  request.samples_per_prompt = sizes.samples;
+  request.max_prompt_tokens = sizes.prompt_tokens;
+  request.max_new_tokens = sizes.new_tokens;
+  request.memory = sizes.memory;
+  request.available_bytes = available_memory_bytes() + resident_bytes();
+  return plan_memory(request);
 }
 
 // A reward that costs nothing and tells samples apart: the share of even ids.
@@ -99,12 +118,13 @@ BenchResult bench_score(const Session& session, const BenchSizes& sizes) {
 BenchResult bench_train(const Session& session, const BenchSizes& sizes, bool shared_prompts) {
   trainer::AdamW optimizer({}, trainer::optimizer_parameters(*session.weights));
   const auto batch = training_batch(session, sizes, shared_prompts);
+  const bool low = sizes.memory == "low";
+  const trainer::SftConfig config = {.rows_per_microbatch = low ? sizes.tokens : kRows,
+                                     .checkpoint_layers = low,
+                                     .keep_gradients = !low,
+                                     .num_ids = session.num_ids};
   const Stopwatch watch;
-  const auto report = trainer::sft_step(*session.decoder,
-                                        optimizer,
-                                        batch,
-                                        {.rows_per_microbatch = kRows, .num_ids = session.num_ids},
-                                        1e-6);
+  const auto report = trainer::sft_step(*session.decoder, optimizer, batch, config, 1e-6);
   BenchResult result;
   result.seconds = watch.seconds();
   result.figures["step_s"] = result.seconds;
@@ -113,8 +133,10 @@ BenchResult bench_train(const Session& session, const BenchSizes& sizes, bool sh
 }
 
 BenchResult bench_step(const Session& session, const BenchSizes& sizes) {
+  const MemoryPlan plan = plan_of(session, sizes, kStepRows);
   trainer::AdamW optimizer({}, trainer::optimizer_parameters(*session.weights));
   rollout::EngineConfig config;
+  config.max_batched_tokens = plan.max_batched_tokens;
   config.num_ids = session.num_ids;
   const std::int64_t tokens =
       sizes.prompts * (sizes.prompt_tokens + 32 + sizes.samples * (sizes.new_tokens + 32));
@@ -123,7 +145,9 @@ BenchResult bench_step(const Session& session, const BenchSizes& sizes) {
   rollout::Engine engine(*session.decoder, config, nullptr);
   trainer::TrainStepConfig train;
   train.num_ids = session.num_ids;
-  train.rows_per_microbatch = kRows;
+  train.rows_per_microbatch = plan.rows_per_microbatch;
+  train.checkpoint_layers = plan.checkpoint_layers;
+  train.keep_gradients = plan.keep_buffers;
   trainer::PolicyTrainer policy(*session.decoder, nullptr, optimizer, train);
   rollout::SamplingParams params;
   params.max_new_tokens = sizes.new_tokens;
@@ -145,11 +169,15 @@ BenchResult bench_step(const Session& session, const BenchSizes& sizes) {
   const auto report = policy.step(sequences, 0, [](std::int64_t) { return 1e-6; });
   figures["train_s"] = train_watch.seconds() - report.optimizer_s;
   figures["optimizer_s"] = report.optimizer_s;
+  if (!plan.keep_buffers) {
+    release_free_memory();
+  }
   engine.enter_rollout_phase();
   result.seconds = whole.seconds();
   figures["step_s"] = result.seconds;
   figures["other_s"] = result.seconds - figures["rollout_s"] - figures["reward_s"] -
                        figures["train_s"] - figures["optimizer_s"];
+  figures["planned_bytes"] = static_cast<double>(plan.peak());
   figures["logprob_gap_max"] = report.first.logp_gap_max;
   return result;
 }

@@ -98,6 +98,9 @@ int run_bench(BenchOptions options) {
         "kernels",
         options.kind);
   }
+  if (options.sizes.memory != "auto" && options.sizes.memory != "low") {
+    fail<UserError>("--memory is {}; use auto or low", options.sizes.memory);
+  }
   if (options.repeat < 1) {
     fail<UserError>("--repeat is {}; use 1 or more", options.repeat);
   }
@@ -148,7 +151,7 @@ void set_up_bench(CommandLine& line) {
   auto& sizes = options->sizes;
   line.need_word("what", options->kind, "rollout, decode, score, train, step or kernels");
   line.need("--model", options->model, "Hugging Face folder, .gguf file, or org/name in the cache");
-  line.add("--dtype", options->dtype, "float32 or bfloat16 (train and step: float32)");
+  line.add("--dtype", options->dtype, "float32 or bfloat16");
   line.add("--repeat", options->repeat, "repetitions; the figures are of the fastest");
   line.add("--prompts", sizes.prompts, "rollout, step: prompts");
   line.add("--samples", sizes.samples, "rollout, step: samples a prompt; train: a group");
@@ -159,6 +162,7 @@ void set_up_bench(CommandLine& line) {
   line.add("--sequences", sizes.sequences, "score, train: sequences");
   line.add("--tokens", sizes.tokens, "score, train: tokens a sequence");
   line.add("--batch", options->batch, "decode: batch sizes");
+  line.add("--memory", sizes.memory, "train, step: auto, or low as trainer.memory");
   line.flag("--shared-text", sizes.shared_text, "rollout: prompts have their first half in common");
   add_common_options(line, options->common);
   line.run([options] { return run_bench(*options); });

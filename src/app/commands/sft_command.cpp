@@ -81,6 +81,22 @@ data::DrawStream make_stream(const Recipe& recipe, const std::vector<data::SftSo
                            .shuffle = recipe.data.shuffle});
 }
 
+// What it takes, of sequences of the data's greatest length.
+MemoryPlan plan_of(const Recipe& recipe,
+                   const Session& session,
+                   const std::vector<data::SftSource>& sources) {
+  std::int64_t longest = 1;
+  for (const auto& source : sources) {
+    longest = std::max(longest, source.report.max_tokens);
+  }
+  MemoryRequest request = memory_request(recipe, session, longest);
+  request.sampling = false;
+  request.with_reference = false;
+  request.prompts_per_step = recipe.sft.batch_size;
+  request.max_new_tokens = 0;
+  return plan_memory(request);
+}
+
 void export_model(const Session& session, const fs::path& folder) {
   const auto tensors = session.weights->named_tensors();
   const std::map<std::string, at::Tensor> by_name(tensors.begin(), tensors.end());
@@ -88,7 +104,7 @@ void export_model(const Session& session, const fs::path& folder) {
                             session.weights->config(),
                             [&](const std::string& name) { return by_name.at(name); },
                             session.files,
-                            {});
+                            {.dtype = session.weights->dtype_name()});
 }
 
 Metrics sft_metrics(const trainer::SftReport& report, double rate, double epoch, double seconds) {
@@ -109,9 +125,14 @@ int run_sft(const SftOptions& options) {
   const auto loaded = load(options);
   const Recipe& recipe = loaded.recipe;
   set_up_compute({recipe.threads.value_or(0), recipe.isa});
-  const Session session = open_model(recipe, true);
+  const Session session = open_model(recipe);
   const auto sources = load_sources(recipe, session);
   auto stream = make_stream(recipe, sources);
+  const MemoryPlan plan = plan_of(recipe, session, sources);
+  const trainer::SftConfig config = {.rows_per_microbatch = plan.rows_per_microbatch,
+                                     .checkpoint_layers = plan.checkpoint_layers,
+                                     .keep_gradients = plan.keep_buffers,
+                                     .num_ids = session.num_ids};
   trainer::AdamW optimizer(adamw_config(recipe.optimizer),
                            trainer::optimizer_parameters(*session.weights));
   const auto schedule =
@@ -130,23 +151,23 @@ int run_sft(const SftOptions& options) {
           to_example(sources[draw.source].sequences[static_cast<std::size_t>(draw.row)]));
     }
     const double rate = trainer::learning_rate(schedule, recipe.sft.learning_rate, step - 1);
-    const auto report = trainer::sft_step(
-        *session.decoder,
-        optimizer,
-        batch,
-        {.rows_per_microbatch = recipe.trainer.tokens_per_microbatch, .num_ids = session.num_ids},
-        rate);
+    const auto report = trainer::sft_step(*session.decoder, optimizer, batch, config, rate);
     if (report.update.skipped) {
       TANDEM_LOG(warn,
                  "step {}: update skipped: the gradient of {} is not finite",
                  step,
                  report.update.nonfinite);
     }
-    folder.append_metrics(step, sft_metrics(report, rate, stream.epoch(), watch.seconds()));
+    auto metrics = sft_metrics(report, rate, stream.epoch(), watch.seconds());
+    metrics["memory/planned_bytes"] = static_cast<double>(plan.peak());
+    folder.append_metrics(step, metrics);
     progress.update(step, fmt::format("loss {:.4f}", report.loss));
   }
   export_model(session, folder.path() / "model");
   LineWriter out("-");
+  out.write(fmt::format("memory: {} MB at the peak, {} MB planned",
+                        peak_rss_bytes() / 1'000'000,
+                        plan.peak() / 1'000'000));
   out.write(fmt::format("model: {}", (folder.path() / "model").string()));
   out.finish();
   return noted_signal() == 0 ? 0 : 128 + noted_signal();

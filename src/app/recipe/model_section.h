@@ -53,8 +53,8 @@ struct ModelSection {
     v("init", init, doc("Random initial weights, instead of `path`."));
     v("dtype",
       dtype,
-      doc("Working precision of trainer and sampler. `auto`: float32 in `train` and `sft`, which "
-          "know no other yet; the file's in `eval`."),
+      doc("Working precision of trainer and sampler; `bfloat16` trains float32 masters beside it. "
+          "`auto`: the file's (float16 becomes float32)."),
       one_of({"auto", "float32", "bfloat16"}));
     v("adapter", adapter, doc("Low-rank adapters."));
   }

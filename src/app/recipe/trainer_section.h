@@ -64,7 +64,12 @@ struct TrainerSection {
       activation_checkpointing,
       doc("Recomputes each layer in the backward pass, to spare memory."),
       one_of({"auto", "on", "off"}));
-    v("memory", memory, doc("How much to keep resident."), one_of({"auto"}), later({"low"}));
+    v("memory",
+      memory,
+      doc("`auto`: buffers stay between the phases where they fit. `low`: the least that works: "
+          "layers are recomputed, buffers go back to the system between phases, micro-batches and "
+          "sampling steps are small; slower by about a third."),
+      one_of({"auto", "low"}));
     v("checkpoint", checkpoint, doc("What is saved, and how often."));
     v("validate_every",
       validate_every,

@@ -132,17 +132,17 @@ MemoryRequest memory_request(const Recipe& recipe,
   request.max_batched_tokens = recipe.rollout.max_batched_tokens;
   request.kv_bytes = recipe.rollout.kv_bytes.value_or(0);
   request.activation_checkpointing = recipe.trainer.activation_checkpointing;
-  request.available_bytes = available_memory_bytes();
+  request.memory = recipe.trainer.memory;
+  request.bytes_per_weight = static_cast<std::int64_t>(at::elementSize(session.weights->dtype()));
+  // What is resident already is part of the plan: the weights, and the program with its data.
+  const std::int64_t resident = resident_bytes();
+  request.program_bytes = std::max<std::int64_t>(0, resident - session.weights->bytes());
+  request.available_bytes = available_memory_bytes() + resident;
   return request;
 }
 
-Session open_model(const Recipe& recipe, bool for_training) {
-  SessionOptions options;
-  options.dtype = for_training && recipe.model.dtype == "auto" ? "float32" : recipe.model.dtype;
-  if (for_training && options.dtype != "float32") {
-    fail<UserError>("model.dtype: training in {} is not in this version; use float32",
-                    options.dtype);
-  }
+Session open_model(const Recipe& recipe) {
+  const SessionOptions options = {.dtype = recipe.model.dtype};
   if (recipe.model.init) {
     return init_session(
         recipe.model.init->config, static_cast<std::uint64_t>(recipe.model.init->seed), options);

@@ -46,7 +46,7 @@ MemoryRequest memory_request(const Recipe& recipe,
                              const Session& session,
                              std::int64_t longest_prompt);
 
-/// Opens what the recipe's model section names, for training (float32) or evaluation.
-Session open_model(const Recipe& recipe, bool for_training);
+/// Opens what the recipe's model section names.
+Session open_model(const Recipe& recipe);
 
 }  // namespace tandem::app

@@ -28,13 +28,10 @@ std::unique_ptr<RlParts> make_rl_parts(LoadedRecipe loaded, Purpose purpose) {
   const Recipe& recipe = parts->recipe();
   parts->rewards = std::make_unique<rewards::RewardSet>(reward_configs(recipe.rewards));
   set_up_compute({recipe.threads.value_or(0), recipe.isa});
-  parts->session = open_model(recipe, purpose == Purpose::kTrain);
+  parts->session = open_model(recipe);
   parts->data = std::make_unique<PromptData>(recipe, parts->session);
-  // What the weights take is resident already: the plan is about the whole, so add it back.
   auto request = memory_request(recipe, parts->session, parts->data->longest_prompt());
   request.training = purpose == Purpose::kTrain;
-  request.bytes_per_weight = parts->session.weights->dtype() == at::kFloat ? 4 : 2;
-  request.available_bytes += parts->session.weights->bytes();
   parts->available_bytes = request.available_bytes;
   parts->plan = plan_memory(request);
   check_cache(*parts);
@@ -46,7 +43,7 @@ std::unique_ptr<rollout::Engine> make_engine(const RlParts& parts) {
   rollout::EngineConfig config;
   config.kv_bytes = parts.plan.kv;
   config.block_size = static_cast<std::int32_t>(section.block_size);
-  config.max_batched_tokens = section.max_batched_tokens;
+  config.max_batched_tokens = parts.plan.max_batched_tokens;
   config.max_model_len = section.max_model_len.value_or(0);
   config.num_ids = parts.session.num_ids;
   return std::make_unique<rollout::Engine>(

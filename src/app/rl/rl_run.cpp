@@ -65,7 +65,8 @@ RlRun::RlRun(RlParts& parts,
   config.loss = loss_config(recipe);
   config.epochs = recipe.algorithm.epochs;
   config.minibatches = recipe.trainer.minibatches;
-  config.rows_per_microbatch = recipe.trainer.tokens_per_microbatch;
+  config.rows_per_microbatch = parts.plan.rows_per_microbatch;
+  config.keep_gradients = parts.plan.keep_buffers;
   config.checkpoint_layers = parts.plan.checkpoint_layers;
   config.temperature = recipe.rollout.temperature;
   config.num_ids = session.num_ids;
@@ -205,6 +206,9 @@ trainer::TrainStepReport RlRun::train(std::int64_t step_number,
   auto report = trainer_->step(sequences, step_number, [&](std::int64_t update) {
     return trainer::learning_rate(schedule_, base, update);
   });
+  if (!parts_.plan.keep_buffers) {
+    release_free_memory();
+  }
   engine_->enter_rollout_phase();
   for (const auto& problem : report.problems) {
     TANDEM_LOG(warn, "{}", problem);
@@ -227,6 +231,7 @@ void RlRun::finish_step(std::int64_t step_number, Metrics& metrics) {
   }
   const auto& plan = parts_.plan;
   metrics["memory/peak_rss_bytes"] = static_cast<double>(peak_rss_bytes());
+  metrics["memory/planned_bytes"] = static_cast<double>(plan.peak());
   metrics["memory/weights_bytes"] = static_cast<double>(plan.weights + plan.reference);
   metrics["memory/optimizer_bytes"] = static_cast<double>(plan.optimizer);
   metrics["memory/kv_bytes"] = static_cast<double>(engine_->kv_bytes());

@@ -38,7 +38,7 @@ struct RlParts {
   [[nodiscard]] const Recipe& recipe() const { return loaded.recipe; }
 };
 
-/// Builds them for `train` (float32) or `eval`. Throws before anything is written.
+/// Builds them for `train` or `eval`. Throws before anything is written.
 std::unique_ptr<RlParts> make_rl_parts(LoadedRecipe loaded, Purpose purpose);
 
 /// Samples, scores and summarises the validation prompts. `groups` receives them where it is not

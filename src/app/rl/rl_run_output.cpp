@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "app/compute.h"
 #include "app/jsonl.h"
 #include "app/report/report.h"
 #include "app/rl/rl_run.h"
@@ -90,6 +91,9 @@ void RlRun::print_end() {
                   ? fmt::format("{}: {:.3f}", name, value)
                   : fmt::format("{}: {:.3f} before, {:.3f} after", name, first->second, value));
   }
+  out.write(fmt::format("memory: {} MB at the peak, {} MB planned",
+                        peak_rss_bytes() / 1'000'000,
+                        parts_.plan.peak() / 1'000'000));
   out.write(fmt::format("report: {}", write_report(folder_.path()).string()));
   out.finish();
 }
