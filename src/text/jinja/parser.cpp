@@ -7,6 +7,7 @@
 
 #include "text/jinja/expression_parser.h"
 #include "text/jinja/lexer.h"
+#include "text/jinja/target_parser.h"
 
 namespace tandem::text::jinja {
 namespace {
@@ -15,7 +16,7 @@ constexpr int kMaxBlockDepth = 100;
 
 class Parser {
  public:
-  explicit Parser(const std::vector<Token>& tokens) : s_(tokens), expressions_(s_) {}
+  explicit Parser(const std::vector<Token>& tokens) : s_(tokens), expressions_(s_), targets_(s_) {}
 
   Block parse_template() {
     Block block = parse_body({});
@@ -181,7 +182,7 @@ class Parser {
 
   Statement parse_for(int line) {
     Statement node = make(StatementKind::kFor, line);
-    node.target = parse_targets(false);
+    node.target = targets_.parse(false);
     s_.expect_name("in");
     node.value = expressions_.parse_tuple(false);
     if (s_.skip_name("if")) {
@@ -206,7 +207,7 @@ class Parser {
 
   Statement parse_set(int line) {
     Statement node = make(StatementKind::kSet, line);
-    node.target = parse_targets(true);
+    node.target = targets_.parse(true);
     if (s_.skip_operator("=")) {
       node.value = expressions_.parse_tuple();
       s_.expect(TokenType::kBlockEnd);
@@ -216,40 +217,6 @@ class Parser {
     node.value = expressions_.parse_filters(nullptr, false);
     finish_block(node, "endset");
     return node;
-  }
-
-  // name, name.member, or several of them with commas and parentheses.
-  Target parse_targets(bool with_member) {
-    Target first = parse_target(with_member);
-    if (!s_.is_operator(",")) {
-      return first;
-    }
-    Target all;
-    all.line = first.line;
-    all.parts.push_back(std::move(first));
-    while (s_.skip_operator(",") && !s_.is_name("in") && !s_.is_operator("=")) {
-      all.parts.push_back(parse_target(with_member));
-    }
-    return all;
-  }
-
-  Target parse_target(bool with_member) {
-    Target target;
-    target.line = s_.current().line;
-    if (s_.skip_operator("(")) {
-      if (++depth_ > kMaxBlockDepth) {
-        throw TemplateError("assignment targets are nested too deeply", target.line);
-      }
-      target = parse_targets(with_member);
-      --depth_;
-      s_.expect_operator(")");
-      return target;
-    }
-    target.name = s_.expect(TokenType::kName).text;
-    if (with_member && s_.skip_operator(".")) {
-      target.member = s_.expect(TokenType::kName).text;
-    }
-    return target;
   }
 
   void parse_parameters(Statement& node) {
@@ -313,6 +280,7 @@ class Parser {
 
   TokenStream s_;
   ExpressionParser expressions_;
+  TargetParser targets_;
   int depth_ = 0;
   int loops_ = 0;
 };
