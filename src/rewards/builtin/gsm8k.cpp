@@ -7,6 +7,7 @@
 
 #include "rewards/builtin/builtin.h"
 #include "rewards/builtin/text.h"
+#include "rewards/math/answer_parts.h"
 
 namespace tandem::rewards {
 namespace {
@@ -65,28 +66,14 @@ std::optional<std::string> last_run(std::string_view text, bool digits) {
   return last;
 }
 
-// A decimal in one spelling: no commas, no leading or trailing zeros, "-0" is "0".
+// The number of a run that may end a sentence and bear a currency or a sign.
 std::optional<std::string> canonical(std::string_view text) {
   std::string digits = without(text, ", $");
   while (!digits.empty() && digits.back() == '.') {
     digits.pop_back();
   }
-  const bool negative = !digits.empty() && digits.front() == '-';
-  digits.erase(0, negative || (!digits.empty() && digits.front() == '+') ? 1 : 0);
-  const std::size_t point = digits.find('.');
-  if (digits.empty() || digits.find_first_not_of("0123456789.") != std::string::npos ||
-      (point != std::string::npos && digits.find('.', point + 1) != std::string::npos)) {
-    return std::nullopt;
-  }
-  if (point != std::string::npos) {
-    digits.erase(digits.find_last_not_of('0') + 1);
-    digits.erase(digits.back() == '.' ? digits.size() - 1 : digits.size());
-  }
-  digits.erase(0, digits.find_first_not_of('0'));
-  if (digits.empty() || digits.front() == '.') {
-    digits.insert(digits.begin(), '0');
-  }
-  return negative && digits != "0" ? std::string(1, '-').append(digits) : digits;
+  digits.erase(0, digits.starts_with('+') ? 1 : 0);
+  return decimal_number(digits);
 }
 
 std::optional<std::string> numeric_answer(std::string_view completion) {
