@@ -8,23 +8,10 @@
 
 #include "base/counter_rng.h"
 #include "base/error.h"
+#include "trainer/pack_sequences.h"
 
 namespace tandem::trainer {
 namespace {
-
-struct Sequence {
-  std::vector<TokenId> ids;
-  std::int64_t prompt_length = 1;
-  std::vector<std::uint8_t> wanted;
-};
-
-std::vector<PackSequence> views(const std::vector<Sequence>& sequences) {
-  std::vector<PackSequence> result;
-  for (const auto& s : sequences) {
-    result.push_back({.ids = s.ids, .prompt_length = s.prompt_length, .wanted = s.wanted});
-  }
-  return result;
-}
 
 std::string name_of(std::int64_t i) {
   return "sample " + std::to_string(i);
