@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
+#include "base/atomic_file.h"
 #include "support/commands_here.h"
 #include "support/workplace.h"
 
@@ -120,6 +121,44 @@ TEST_CASE("wrong ids and options are refused with their place") {
   check_refused("score --model " + model + " --ids " + place.at("none"), "none");
   check_refused("generate --model " + model + " --ids x --prompt y", "--prompt");
   check_refused("trian x.yaml", "train");
+}
+
+TEST_CASE("files larger than any of their kind are refused before they fill the memory") {
+  // Grown by holes: they take no disk.
+  const auto grow = [](const Workplace& place, const std::string& name, std::uintmax_t bytes) {
+    fs::resize_file(place.folder / name, bytes);
+  };
+  const Workplace recipe;
+  grow(recipe, "r.yaml", std::uintmax_t{2} << 20);
+  check_refused("train " + recipe.at("r.yaml"), "r.yaml");
+  const Workplace data;
+  grow(data, "data.jsonl", std::uintmax_t{300} << 20);
+  check_refused("train " + data.at("r.yaml"), "data.jsonl:3: ");
+  for (const std::string name : {"model/config.json", "model/tokenizer.json"}) {
+    const Workplace model;
+    grow(model, name, std::uintmax_t{3} << 30);
+    check_refused("train " + model.at("r.yaml"), name);
+  }
+  write(data.folder / "ids.jsonl", "{\"ids\": [1]}\n");
+  grow(data, "ids.jsonl", std::uintmax_t{300} << 20);
+  check_refused("score --model tests/golden/models/llama-tied --ids " + data.at("ids.jsonl"),
+                "ids.jsonl:2: ");
+}
+
+TEST_CASE("a GGUF file that is missing, empty, cut short, grown or nonsense is refused by name") {
+  const Workplace place;
+  const fs::path file = place.folder / "model.gguf";
+  const std::string inspect = "inspect " + file.string();
+  check_refused(inspect, "model.gguf");
+  const std::string whole = read_file("tests/golden/gguf/llama-tied-q8_0.gguf");
+  for (const std::string& text :
+       {std::string(), whole.substr(0, whole.size() / 2), whole.substr(0, 100), "GGUF" + whole}) {
+    write(file, text);
+    check_refused(inspect, "model.gguf");
+  }
+  write(file, whole);
+  const auto result = test::run_here(inspect);
+  CHECK_MESSAGE(result.status == 0, result.err);
 }
 
 TEST_CASE("a cache that a group can never fit in is refused before anything is written") {

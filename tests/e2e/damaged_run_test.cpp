@@ -84,6 +84,20 @@ TEST_CASE("each file of a checkpoint may be missing, empty, cut short or nonsens
   }
 }
 
+TEST_CASE("a file of a checkpoint that is larger than it can be is refused") {
+  const FinishedRun finished;
+  for (const std::string name :
+       {"state.json", "optimizer.safetensors", "model/model.safetensors", "model/config.json"}) {
+    const fs::path file = finished.checkpoint("step-000002") / name;
+    const auto size = fs::file_size(file);
+    fs::resize_file(file, std::uintmax_t{3} << 30);  // a hole: it takes no disk
+    check_refused(finished, name);
+    fs::resize_file(file, size);
+  }
+  fs::resize_file(finished.checkpoint("latest"), 8192);
+  check_refused(finished, "latest");
+}
+
 TEST_CASE("numbers of another stream are refused, not drawn from") {
   const FinishedRun finished;
   const fs::path file = finished.checkpoint("step-000002") / "state.json";

@@ -116,6 +116,27 @@ TEST_CASE("completions without text are scored and trained on like others") {
   CHECK(metrics[0].at("completions/mean_length") == 1);
 }
 
+TEST_CASE("algorithm.mask_truncated keeps completions that ran into the limit out of the loss") {
+  const Workplace place;
+  // All completions are truncated: the end token is not allowed before the limit.
+  const std::string train = "train " + place.at("r.yaml") +
+                            " threads=1 rollout.samples_per_prompt=16 rollout.min_new_tokens=3"
+                            " rewards.0.kind=regex rewards.0.options.pattern=[0-4]";
+  const auto step = [&](const std::string& name, const std::string& overrides) {
+    const auto result = run_here(train + " run.name=" + name + overrides);
+    REQUIRE_MESSAGE(result.status == 0, result.err);
+    return test::read_metrics(place.folder / "runs" / name).at(0);
+  };
+  auto kept = step("kept", "");
+  auto masked = step("masked", " algorithm.mask_truncated=true");
+  CHECK(kept.at("completions/clipped_ratio") == 1);
+  CHECK(masked.at("completions/clipped_ratio") == 1);
+  CHECK(kept.at("grad_norm") > 0);
+  CHECK(masked["grad_norm"] == 0);
+  CHECK(masked["loss"] == 0);
+  CHECK(kept.at("reward") == masked.at("reward"));
+}
+
 TEST_CASE("equal rewards give no update: counted, and the run ends as usual") {
   const Workplace place;
   const auto result = run_here("train " + place.at("r.yaml") +

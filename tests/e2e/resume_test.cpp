@@ -145,6 +145,20 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a checkpoint without an exported model resumes with the same bits") {
+  const Runs tiny;
+  const fs::path run = tiny.runs.run_folder("bare");
+  const Words bare = {"trainer.checkpoint.export=false"};
+  Program program(test::joined(tiny.runs.train("bare", kOverrides), bare));
+  CHECK(program.wait_until([&] { return has_line_of_step(run, 4); }));
+  program.send(SIGKILL);
+  CHECK(program.finish().status == 128 + SIGKILL);
+  const auto result = test::run_program(test::joined(tiny.resumed("bare"), bare));
+  CHECK_MESSAGE(result.status == 0, result.err);
+  CHECK(test::determined_metrics(run) == test::determined_metrics(tiny.runs.run_folder("whole")));
+  CHECK_FALSE(fs::exists(run / "checkpoints/step-000010/model"));
+}
+
 TEST_CASE(
     "the same recipe gives the same bits again, on one thread and on two; another seed does not") {
   const Runs tiny;
