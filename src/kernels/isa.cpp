@@ -102,4 +102,8 @@ const Table& table() {
   return *choice().table.load(std::memory_order_relaxed);
 }
 
+void set_table(const Table& table) {
+  choice().table = &table;
+}
+
 }  // namespace tandem::kernels

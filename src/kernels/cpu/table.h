@@ -20,6 +20,9 @@ struct Table {
 /// The kernels of the instruction set in use.
 const Table& table();
 
+/// Uses `table`, which must outlive its use, until `set_isa`: for tests with kernels of their own.
+void set_table(const Table& table);
+
 namespace portable {
 extern const Table kTable;
 }

@@ -1,0 +1,219 @@
+// Every family in both precisions: samples and log-probabilities are the same bits in every
+// schedule, on every instruction set, and in the trainer, however it packs them.
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "kernels/cpu/table.h"
+#include "kernels/isa.h"
+#include "support/doctest_torch.h"
+#include "support/schedules.h"
+#include "support/tiny_model.h"
+#include "trainer/packed_pass.h"
+
+namespace tandem {
+namespace {
+
+using test::run_schedule;
+using test::same_floats;
+using test::same_samples;
+using test::Samples;
+
+struct Case {
+  std::string name;
+  at::ScalarType dtype = at::kFloat;
+  test::TinyModel tiny;
+
+  [[nodiscard]] std::int64_t num_ids() const { return tiny.decoder->config().vocab_size - 7; }
+};
+
+template <class Check>
+void for_each_model(const Check& check) {
+  for (const std::string name :
+       {"llama-tied", "llama3-rope", "mistral", "qwen2", "qwen3", "sharded-qwen3-bf16"}) {
+    for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+      CAPTURE(name);
+      CAPTURE(dtype);
+      Case model = {name, dtype, test::load_model("tests/golden/models/" + name, dtype)};
+      check(model);
+    }
+  }
+}
+
+rollout::SamplingParams sampling(double top_p = 1, double temperature = 1) {
+  rollout::SamplingParams params;
+  params.max_new_tokens = 10;
+  params.stop_ids = {2};
+  params.seed = 3;
+  params.top_p = top_p;
+  params.temperature = temperature;
+  return params;
+}
+
+TEST_CASE("samples and log-probabilities are the same bits in every schedule") {
+  for_each_model([](const Case& model) {
+    for (const double top_p : {1.0, 0.8}) {
+      const auto params = sampling(top_p);
+      const auto reference = run_schedule(*model.tiny.decoder, {}, params, model.num_ids());
+      REQUIRE(reference.size() == test::kScheduleGroups * test::kScheduleSamples);
+      for (const auto& schedule : test::all_schedules()) {
+        CAPTURE(schedule.name);
+        CAPTURE(top_p);
+        const auto samples = run_schedule(*model.tiny.decoder, schedule, params, model.num_ids());
+        CHECK(same_samples(reference, samples));
+      }
+    }
+  });
+  set_compute_threads(1);
+}
+
+TEST_CASE("instruction sets agree to the last bit") {
+  for_each_model([](const Case& model) {
+    std::optional<Samples> reference;
+    for (const auto isa : kernels::supported_isas()) {
+      kernels::set_isa(kernels::name_of(isa));
+      CAPTURE(kernels::name_of(isa));
+      const auto samples = run_schedule(*model.tiny.decoder, {}, sampling(), model.num_ids());
+      CHECK(same_samples(reference.value_or(samples), samples));
+      reference = samples;
+    }
+    kernels::set_isa("auto");
+  });
+}
+
+// Sampled sequences as the trainer takes them.
+struct Packed {
+  std::vector<std::vector<TokenId>> ids;
+  std::vector<std::vector<std::uint8_t>> masks;
+  std::vector<const rollout::FinishedSample*> samples;
+
+  Packed(const Samples& from, std::int64_t num_ids, bool reversed) {
+    for (const auto& [key, sample] : from) {
+      samples.push_back(&sample);
+    }
+    if (reversed) {
+      std::reverse(samples.begin(), samples.end());
+    }
+    for (const auto* sample : samples) {
+      ids.push_back(test::schedule_prompt(sample->draw, num_ids));
+      ids.back().insert(ids.back().end(), sample->ids.begin(), sample->ids.end());
+      masks.emplace_back(sample->ids.size(), 1);
+    }
+  }
+};
+
+struct Packing {
+  std::string name;
+  std::size_t sequences_a_pass = 100;
+  bool reversed = false;
+  bool with_gradient = false;
+  bool checkpoint_layers = false;
+  int threads = 1;
+};
+
+std::vector<Packing> packings() {
+  return {{.name = "one tree"},
+          {.name = "each sequence alone", .sequences_a_pass = 1},
+          {.name = "trees of 4, reversed", .sequences_a_pass = 4, .reversed = true},
+          {.name = "with gradient", .with_gradient = true},
+          {.name = "checkpointed layers, trees of 7",
+           .sequences_a_pass = 7,
+           .with_gradient = true,
+           .checkpoint_layers = true},
+          {.name = "2 threads, reversed", .reversed = true, .with_gradient = true, .threads = 2}};
+}
+
+// Whether all log-probabilities of the trainer's passes are the sampler's.
+bool trainer_agrees(const Case& model,
+                    const Samples& samples,
+                    const Packing& packing,
+                    double temperature) {
+  set_compute_threads(packing.threads);
+  const Packed packed(samples, model.num_ids(), packing.reversed);
+  bool same = true;
+  for (std::size_t begin = 0; begin < packed.ids.size(); begin += packing.sequences_a_pass) {
+    const std::size_t end = std::min(packed.ids.size(), begin + packing.sequences_a_pass);
+    std::vector<trainer::PackSequence> sequences;
+    std::vector<const std::vector<AllowedSet>*> allowed;
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto prompt = static_cast<std::int64_t>(packed.ids[i].size() - packed.masks[i].size());
+      sequences.push_back(
+          {.ids = packed.ids[i], .prompt_length = prompt, .wanted = packed.masks[i]});
+      allowed.push_back(&packed.samples[i]->allowed);
+    }
+    const trainer::PackedPass pass(*model.tiny.decoder,
+                                   sequences,
+                                   allowed,
+                                   {.with_gradient = packing.with_gradient,
+                                    .checkpoint_layers = packing.checkpoint_layers,
+                                    .temperature = temperature,
+                                    .num_ids = model.num_ids()});
+    for (std::size_t i = begin; i < end; ++i) {
+      same = same && same_floats(packed.samples[i]->logprobs, pass.logprobs()[i - begin]);
+    }
+  }
+  set_compute_threads(1);
+  return same;
+}
+
+TEST_CASE("the trainer's log-probabilities are the sampler's, however sequences are packed") {
+  for_each_model([](const Case& model) {
+    for (const auto& [top_p, temperature] : {std::pair{1.0, 1.0}, {0.8, 0.6}, {1.0, 1.4}}) {
+      const auto samples =
+          run_schedule(*model.tiny.decoder, {}, sampling(top_p, temperature), model.num_ids());
+      for (const auto& packing : packings()) {
+        CAPTURE(packing.name);
+        CAPTURE(temperature);
+        CHECK(trainer_agrees(model, samples, packing, temperature));
+      }
+    }
+  });
+}
+
+TEST_CASE("after an update the engine gives what a fresh one gives") {
+  for_each_model([](Case& model) {
+    const test::Schedule schedule;
+    const auto config = test::schedule_engine(schedule, model.num_ids());
+    rollout::Engine engine(*model.tiny.decoder, config, nullptr);
+    const auto before = run_schedule(engine, schedule, sampling(), model.num_ids());
+    model.tiny.weights->layers()[0].qkv.value.mul_(1.5);
+    model.tiny.weights->bump();
+    engine.enter_train_phase();
+    engine.enter_rollout_phase();
+    const auto after = run_schedule(engine, schedule, sampling(), model.num_ids());
+    const auto fresh = run_schedule(*model.tiny.decoder, schedule, sampling(), model.num_ids());
+    CHECK(same_samples(after, fresh));
+    CHECK_FALSE(same_samples(before, after));
+  });
+}
+
+// The negative control: a product that cuts its sum where the number of rows says.
+const kernels::Table& honest_table() {
+  static const kernels::Table table = kernels::table();
+  return table;
+}
+
+void row_dependent_linear(const kernels::LinearArgs<float, float>& args) {
+  auto changed = args;
+  changed.num_slices = args.rows > 4 && args.depth % (2 * args.num_slices) == 0
+                           ? 2 * args.num_slices
+                           : args.num_slices;
+  honest_table().gemm.linear_f32(changed);
+}
+
+TEST_CASE("with a product that depends on the number of rows every comparison fails") {
+  const Case model = {"llama-tied", at::kFloat, test::load_model("tests/golden/models/llama-tied")};
+  kernels::Table dishonest = honest_table();
+  dishonest.gemm.linear_f32 = row_dependent_linear;
+  kernels::set_table(dishonest);
+  const auto reference = run_schedule(*model.tiny.decoder, {}, sampling(), model.num_ids());
+  const test::Schedule alone = {.name = "alone", .alone = true, .separate = true};
+  const auto samples = run_schedule(*model.tiny.decoder, alone, sampling(), model.num_ids());
+  const bool trainer_same = trainer_agrees(model, samples, packings()[0], 1.0);
+  kernels::set_isa("auto");
+  CHECK_FALSE(same_samples(reference, samples));
+  CHECK_FALSE(trainer_same);
+}
+
+}  // namespace
+}  // namespace tandem
