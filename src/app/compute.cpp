@@ -1,12 +1,14 @@
 #include "app/compute.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <string>
 
 #include <malloc.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -47,6 +49,23 @@ std::int64_t cgroup_available() {
                                                    : std::max<std::int64_t>(limit - used, 0);
 }
 
+// Grows the heap, in addresses alone, and asks for large pages there: all tensors then lie on pages
+// of 2 MB, which spares faults when they are first written and misses when they are read.
+void reserve_heap() {
+  constexpr std::uintptr_t kPage = std::uintptr_t{2} << 20;
+  const auto size = static_cast<std::size_t>(available_memory_bytes() / 2);
+  void* const block = std::malloc(size);
+  if (block == nullptr) {
+    return;  // it works without
+  }
+  const auto first = (reinterpret_cast<std::uintptr_t>(block) + kPage - 1) / kPage * kPage;
+  const auto end = (reinterpret_cast<std::uintptr_t>(block) + size) / kPage * kPage;
+  if (first < end) {
+    ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+  }
+  std::free(block);
+}
+
 }  // namespace
 
 std::int64_t usable_cores() {
@@ -62,7 +81,8 @@ void set_up_compute(const ComputeSettings& settings) {
   // Activations are freed and taken again each step; giving them back to the system would cost a
   // page fault for every 4 KB of them.
   ::mallopt(M_MMAP_MAX, 0);
-  ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  ::mallopt(M_TRIM_THRESHOLD, -1);
+  reserve_heap();
   kernels::set_isa(settings.isa);
   at::set_num_threads(
       1);  // the kernels have their own pool; a second team of spinning threads hurts
@@ -84,6 +104,7 @@ std::int64_t resident_bytes() {
 
 void release_free_memory() {
   ::malloc_trim(0);
+  reserve_heap();
 }
 
 std::int64_t available_memory_bytes() {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "model/activation_tape.h"
 
 namespace tandem::app {
 namespace {
@@ -29,6 +30,9 @@ std::int64_t num_weights(const model::ModelConfig& c) {
 constexpr std::int64_t kLowTrainingRows = 512;
 constexpr std::int64_t kLowSamplingRows = 512;
 
+// The kernels' own memory, and what an allocator on large pages leaves between tensors.
+constexpr std::int64_t kScratchBytes = 24'000'000;
+
 // Rows of logits that the engine holds at once.
 constexpr std::int64_t kLogitRows = 64;
 
@@ -41,7 +45,7 @@ constexpr std::int64_t kHeadBytes = 2 * (std::int64_t{4} << 20);
 std::int64_t layer_elements(const model::ModelConfig& c) {
   const std::int64_t qkv = (c.num_heads + 2 * c.num_kv_heads) * c.head_dim;
   const std::int64_t raw_qk = c.qk_norm ? (c.num_heads + c.num_kv_heads) * c.head_dim : 0;
-  return 4 * c.hidden_size + 2 * qkv + raw_qk + c.num_heads * c.head_dim + 3 * c.intermediate_size;
+  return 4 * c.hidden_size + qkv + raw_qk + c.num_heads * c.head_dim + 3 * c.intermediate_size;
 }
 
 // Floats beside them, in any precision: the attention's sums and the norms' scales.
@@ -86,12 +90,18 @@ Parts parts_of(const MemoryPlan& plan) {
           {"optimizer", plan.optimizer},
           {"gradients", plan.gradients},
           {"activations", plan.activations},
+          {"sampled", plan.sampled},
           {"kv cache", plan.kv},
           {"workspace", plan.workspace}};
 }
 
 std::string megabytes(std::int64_t bytes) {
   return fmt::format("{:>9.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+// Logits of so many rows, or the block of them that is in memory at a time.
+std::int64_t head_bytes(const MemoryRequest& r, std::int64_t kept_rows) {
+  return std::max(kHeadBytes, kFloatBytes * kept_rows * r.config.vocab_size);
 }
 
 // All rows that a step can have.
@@ -145,16 +155,24 @@ MemoryPlan plan_memory(const MemoryRequest& r) {
   plan.max_batched_tokens =
       low ? std::min(r.max_batched_tokens, kLowSamplingRows) : r.max_batched_tokens;
   plan.workspace = r.sampling ? workspace_bytes(r, plan.max_batched_tokens) : 0;
-  const auto with = [&](bool checkpointing) {
+  if (r.training && r.sampling && r.reuse_activations) {
+    plan.sampled_rows = rows_of_step(r);
+    plan.sampled =
+        plan.sampled_rows * model::ActivationTape::row_bytes(r.config, r.bytes_per_weight);
+  }
+  const auto with = [&](bool checkpointing, bool logits) {
     plan.checkpoint_layers = checkpointing;
+    plan.keep_logits = r.training && logits;
     const std::int64_t rows = r.training ? std::min(plan.rows_per_microbatch, rows_of_step(r)) : 0;
-    plan.activations =
-        rows == 0 ? 0 : kHeadBytes + rows * activation_bytes_per_row(r, checkpointing);
+    plan.activations = rows == 0 ? 0
+                                 : kScratchBytes + head_bytes(r, logits ? rows : 0) +
+                                       rows * activation_bytes_per_row(r, checkpointing);
+    return plan.train_peak() <= r.available_bytes;
   };
   const bool may_choose = r.activation_checkpointing == "auto";
-  with(r.activation_checkpointing == "on" || (may_choose && low));
-  if (may_choose && plan.train_peak() > r.available_bytes) {
-    with(true);
+  const bool checkpointing = r.activation_checkpointing == "on" || (may_choose && low);
+  if ((low || !with(checkpointing, true)) && !with(checkpointing, false) && may_choose) {
+    with(true, false);
   }
   plan.keep_buffers = r.training && !low;
   plan.keep_buffers = plan.keep_buffers && plan.peak() <= r.available_bytes;
@@ -178,6 +196,7 @@ std::string MemoryPlan::to_text(std::int64_t available_bytes) const {
        fmt::format("train phase, at most {} rows at a time{}",
                    rows_per_microbatch,
                    checkpoint_layers ? ", layers recomputed" : "")},
+      {"sampled", "activations kept from sampling"},
       {"kv cache", "rollout phase"},
       {"workspace", "rollout phase"}};
   std::string text;

@@ -158,6 +158,13 @@ at::Tensor linear(const at::Tensor& x,
   check_linear(x, weight.value, bias.value, num_slices);
   const auto y = at::empty({x.size(0), weight.value.size(0)}, x.options());
   linear_into(x, weight.value, bias.value, num_slices, y);
+  return linear_known(y, x, weight, bias);
+}
+
+at::Tensor linear_known(const at::Tensor& y,
+                        const at::Tensor& x,
+                        const Weight& weight,
+                        const Weight& bias) {
   if (recording() && (x.requires_grad() || weight.grad.defined() || bias.grad.defined())) {
     const bool wants_dx = x.requires_grad();
     record({y}, {x}, [=](const std::vector<at::Tensor>& dy) {

@@ -33,4 +33,10 @@ void linear_into(const at::Tensor& x,
                  std::int64_t num_slices,
                  const at::Tensor& y);
 
+/// `y`, which is the result of `linear(x, weight, bias)` and known already, with its history.
+at::Tensor linear_known(const at::Tensor& y,
+                        const at::Tensor& x,
+                        const Weight& weight,
+                        const Weight& bias);
+
 }  // namespace tandem::kernels

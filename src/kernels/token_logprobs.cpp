@@ -30,6 +30,8 @@ struct Call {
   std::int64_t num_terms = 0;
   std::int64_t num_ids = 0;
   float inverse_temperature = 1;
+  bool keep_logits = false;
+  std::vector<at::Tensor> kept;  // logits by block, where they are kept
 };
 
 // A rectangle of logits: rows by ids, whole chunks but for the last ids.
@@ -52,10 +54,12 @@ std::vector<Block> blocks_of(std::int64_t num_rows, std::int64_t num_ids) {
   return blocks;
 }
 
-// The block's logits, in a part of `buffer`.   [num_rows, num_ids] contiguous
+// The block's logits, in a part of `buffer` where there is one.   [num_rows, num_ids] contiguous
 at::Tensor block_logits(const Call& call, const Block& block, const at::Tensor& buffer) {
-  const at::Tensor logits =
-      buffer.narrow(0, 0, block.num_rows * block.num_ids).view({block.num_rows, block.num_ids});
+  const std::int64_t size = block.num_rows * block.num_ids;
+  const at::Tensor memory =
+      buffer.defined() ? buffer.narrow(0, 0, size) : at::empty({size}, at::kFloat);
+  const at::Tensor logits = memory.view({block.num_rows, block.num_ids});
   linear_into(call.x.narrow(0, block.first_row, block.num_rows),
               call.weight.value.narrow(0, block.first_id, block.num_ids),
               {},
@@ -88,9 +92,13 @@ void reduce_rows(Call& call) {
   const std::int64_t num_chunks = (call.num_ids + kVocabChunk - 1) / kVocabChunk;
   std::vector<VocabPartial> parts(num_rows * num_chunks);
   const std::vector<Block> blocks = blocks_of(num_rows, call.num_ids);
-  const at::Tensor buffer = block_buffer(blocks);
+  const at::Tensor buffer = call.keep_logits ? at::Tensor() : block_buffer(blocks);
   for (const Block& block : blocks) {
-    auto* logits = block_logits(call, block, buffer).data_ptr<float>();
+    const at::Tensor block_of_logits = block_logits(call, block, buffer);
+    if (call.keep_logits) {
+      call.kept.push_back(block_of_logits);
+    }
+    auto* logits = block_of_logits.data_ptr<float>();
     compute_pool().parallel_for(block.num_rows, [&](std::int64_t i) {
       VocabRow& row = call.rows[block.first_row + i];
       float* row_logits = logits + i * block.num_ids;
@@ -191,9 +199,10 @@ at::Tensor backward(const Call& call,
       dentropies.defined() ? entropy_grads.const_data_ptr<float>() : nullptr};
   const at::Tensor dx = at::zeros(call.x.sizes(), at::kFloat);
   const std::vector<Block> blocks = blocks_of(std::ssize(call.rows), call.num_ids);
-  const at::Tensor buffer = block_buffer(blocks);
-  for (const Block& block : blocks) {
-    const at::Tensor dz = block_logits(call, block, buffer);
+  const at::Tensor buffer = call.keep_logits ? at::Tensor() : block_buffer(blocks);
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    const Block& block = blocks[b];
+    const at::Tensor dz = call.keep_logits ? call.kept[b] : block_logits(call, block, buffer);
     auto* data = dz.data_ptr<float>();
     compute_pool().parallel_for(block.num_rows, [&](std::int64_t i) {
       const VocabRow& row = call.rows[block.first_row + i];
@@ -246,10 +255,12 @@ std::shared_ptr<Call> make_call(const at::Tensor& x,
 
 LogprobOutput token_logprobs(const at::Tensor& x, const Weight& weight, const LogprobTerms& terms) {
   const std::shared_ptr<Call> call = make_call(x, weight, terms);
+  const bool wants_dx = wants_gradient(x);
+  const bool differentiate = wants_dx || (recording() && weight.grad.defined());
+  call->keep_logits = terms.keep_logits && differentiate;
   reduce_rows(*call);
   const LogprobOutput output = outputs_of(*call);
-  const bool wants_dx = wants_gradient(x);
-  if (wants_dx || (recording() && weight.grad.defined())) {
+  if (differentiate) {
     record({output.logprobs, output.entropies},
            {x},
            [call, wants_dx](const std::vector<at::Tensor>& grads) {

@@ -44,6 +44,7 @@ struct LogprobTerms {
   std::vector<RowSupport> support;  // empty: all ids for all rows; else one entry a row of x
   std::int64_t num_ids = 0;         // in [1, V]; ids from it on are padding, outside the softmax
   double inverse_temperature = 1;
+  bool keep_logits = false;  // for backward: num_ids floats a row with terms, and a product less
 };
 
 struct LogprobOutput {
@@ -56,7 +57,8 @@ struct LogprobOutput {
 /// A row's entropy is that of its softmax over its support, at the temperature in use. Values are
 /// those of reduce_logits on logits(x), of reduce_listed where a row's ids are listed, and of
 /// logprob_of. Computed over blocks of rows and chunks of the vocabulary; backward recomputes the
-/// logits, so at most kVocabBlock of them are in memory. Rows without terms cost nothing.
+/// logits unless they are kept, so at most kVocabBlock of them are in memory. Rows without terms
+/// cost nothing.
 ///
 /// Throws Error for a term out of range and for a target outside its row's support.
 LogprobOutput token_logprobs(const at::Tensor& x, const Weight& weight, const LogprobTerms& terms);

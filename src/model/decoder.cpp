@@ -98,49 +98,61 @@ kernels::Heads Decoder::heads_of(const at::Tensor& qkv,
   return heads;
 }
 
+at::Tensor Decoder::product(const at::Tensor& x, const ProductOf& of, const Access& access) const {
+  if (access.sampled.tape != nullptr) {
+    const auto y = access.sampled.tape->take(of.layer, of.product, access.sampled.rows);
+    return kernels::linear_known(y, x, of.weight, of.bias);
+  }
+  const auto y = kernels::linear(x, of.weight, of.bias, of.num_slices);
+  if (access.kept.tape != nullptr) {
+    access.kept.tape->put(of.layer, of.product, access.kept.first_row, y);
+  }
+  return y;
+}
+
 at::Tensor Decoder::attention_block(const at::Tensor& x,
-                                    std::size_t layer_index,
-                                    const kernels::KeyPaths& paths,
-                                    const CacheAccess* access) const {
+                                    std::size_t index,
+                                    const Access& access) const {
   const auto& c = config();
-  const auto& layer = weights_.layers()[layer_index];
+  const auto& layer = weights_.layers()[index];
   const std::int64_t rows = x.size(0);
-  const auto qkv = kernels::linear(x, layer.qkv, layer.qkv_bias);
-  auto [q, k, v] = heads_of(qkv, layer, paths.positions);
-  if (access != nullptr) {
-    access->cache->k[layer_index].index_copy_(0, *access->write_slots, k);
-    access->cache->v[layer_index].index_copy_(0, *access->write_slots, v);
-    k = access->cache->k[layer_index];
-    v = access->cache->v[layer_index];
+  const auto qkv = product(x, {index, Product::kQkv, layer.qkv, layer.qkv_bias}, access);
+  auto [q, k, v] = heads_of(qkv, layer, access.paths.positions);
+  if (access.cache != nullptr) {
+    access.cache->k[index].index_copy_(0, *access.write_slots, k);
+    access.cache->v[index].index_copy_(0, *access.write_slots, v);
+    k = access.cache->k[index];
+    v = access.cache->v[index];
   }
   const kernels::AttentionOptions options = {
       .scale = 1.0 / std::sqrt(static_cast<double>(c.head_dim)),
-      .window = c.sliding_window_of_layer[layer_index]};
+      .window = c.sliding_window_of_layer[index]};
   const auto mixed =
-      kernels::attention(q, k, v, paths, options).view({rows, c.num_heads * c.head_dim});
-  return kernels::linear(mixed, layer.o, {}, c.num_kv_heads);
+      kernels::attention(q, k, v, access.paths, options).view({rows, c.num_heads * c.head_dim});
+  return product(mixed, {index, Product::kO, layer.o, {}, c.num_kv_heads}, access);
 }
 
-at::Tensor Decoder::layer_forward(at::Tensor x,
-                                  std::size_t layer_index,
-                                  const kernels::KeyPaths& paths,
-                                  const CacheAccess* access) const {
+at::Tensor Decoder::layer_forward(at::Tensor x, std::size_t index, const Access& access) const {
   const auto& c = config();
-  const auto& layer = weights_.layers()[layer_index];
+  const auto& layer = weights_.layers()[index];
   const auto first = kernels::rms_norm_residual(x, layer.input_norm, c.rms_norm_eps);
-  x = kernels::add(first.x, attention_block(first.normed, layer_index, paths, access));
+  x = kernels::add(first.x, attention_block(first.normed, index, access));
   const auto second = kernels::rms_norm_residual(x, layer.post_norm, c.rms_norm_eps);
-  const auto gated = kernels::gated_silu(kernels::linear(second.normed, layer.gate_up));
-  return kernels::add(second.x,
-                      kernels::linear(gated, layer.down, {}, down_slices(c.intermediate_size)));
+  const auto gate_up = product(second.normed, {index, Product::kGateUp, layer.gate_up, {}}, access);
+  const std::int64_t slices = down_slices(c.intermediate_size);
+  return kernels::add(
+      second.x,
+      product(
+          kernels::gated_silu(gate_up), {index, Product::kDown, layer.down, {}, slices}, access));
 }
 
 at::Tensor Decoder::forward(const RowBatch& batch, const TrainForwardOptions& options) const {
   auto x = kernels::embedding(batch.ids, weights_.embedding());
   for (std::size_t i = 0; i < weights_.layers().size(); ++i) {
-    const auto layer = [this, i, paths = batch.paths](const at::Tensor& input) {
-      return layer_forward(input, i, paths, nullptr);
-    };
+    const auto layer =
+        [this, i, paths = batch.paths, sampled = options.sampled](const at::Tensor& input) {
+          return layer_forward(input, i, {.paths = paths, .sampled = sampled});
+        };
     x = options.checkpoint_layers ? checkpoint_layer(x, layer) : layer(x);
   }
   return kernels::rms_norm(x, weights_.final_norm(), config().rms_norm_eps);
@@ -148,12 +160,13 @@ at::Tensor Decoder::forward(const RowBatch& batch, const TrainForwardOptions& op
 
 at::Tensor Decoder::forward_cached(const RowBatch& batch,
                                    const at::Tensor& write_slots,
-                                   KvCache& cache) const {
+                                   KvCache& cache,
+                                   const TapeWriter& kept) const {
   const at::NoGradGuard no_grad;
-  const CacheAccess access = {&write_slots, &cache};
+  const Access access = {batch.paths, &write_slots, &cache, kept, {}};
   auto x = kernels::embedding(batch.ids, weights_.embedding());
   for (std::size_t i = 0; i < weights_.layers().size(); ++i) {
-    x = layer_forward(x, i, batch.paths, &access);
+    x = layer_forward(x, i, access);
   }
   return kernels::rms_norm(x, weights_.final_norm(), config().rms_norm_eps);
 }

@@ -9,6 +9,7 @@
 
 #include "kernels/attention.h"
 #include "kernels/heads.h"
+#include "model/activation_tape.h"
 #include "model/weight_store.h"
 
 namespace tandem::model {
@@ -30,6 +31,7 @@ struct KvCache {
 
 struct TrainForwardOptions {
   bool checkpoint_layers = false;  // keep only each layer's input, recompute it in backward
+  TapeReader sampled{};            // with a tape: products are taken from it, not computed
 };
 
 /// Runs the weights of a store on rows. The values of a row depend on its tokens, positions and the
@@ -44,31 +46,45 @@ class Decoder {
   [[nodiscard]] at::Tensor forward(const RowBatch& batch, const TrainForwardOptions& options) const;
 
   /// The same, with keys and values written to `write_slots` [R] int64 of `cache` first, and read
-  /// from there. No gradients.
+  /// from there. No gradients. With a tape in `kept`, the rows' products are kept there.
   [[nodiscard]] at::Tensor forward_cached(const RowBatch& batch,
                                           const at::Tensor& write_slots,
-                                          KvCache& cache) const;
+                                          KvCache& cache,
+                                          const TapeWriter& kept = {}) const;
 
   [[nodiscard]] WeightStore& weights() const { return weights_; }
   [[nodiscard]] const ModelConfig& config() const { return weights_.config(); }
   [[nodiscard]] std::int64_t max_positions() const { return rotary_.cos.size(0); }
 
  private:
-  struct CacheAccess {
-    const at::Tensor* write_slots;
-    KvCache* cache;
+  // What a pass reads and writes beside its rows. Null: nothing of the kind.
+  struct Access {
+    const kernels::KeyPaths& paths;
+    const at::Tensor* write_slots = nullptr;
+    KvCache* cache = nullptr;
+    TapeWriter kept{};
+    TapeReader sampled{};
   };
+  // A product's weights, and which of a layer's it is.
+  struct ProductOf {
+    std::size_t layer;
+    Product product;
+    const kernels::Weight& weight;
+    const kernels::Weight& bias;
+    std::int64_t num_slices = 1;
+  };
+  [[nodiscard]] at::Tensor product(const at::Tensor& x,
+                                   const ProductOf& of,
+                                   const Access& access) const;
   [[nodiscard]] kernels::Heads heads_of(const at::Tensor& qkv,
                                         const LayerWeights& layer,
                                         const at::Tensor& positions) const;
   [[nodiscard]] at::Tensor layer_forward(at::Tensor x,
                                          std::size_t layer,
-                                         const kernels::KeyPaths& paths,
-                                         const CacheAccess* access) const;
+                                         const Access& access) const;
   [[nodiscard]] at::Tensor attention_block(const at::Tensor& x,
                                            std::size_t layer,
-                                           const kernels::KeyPaths& paths,
-                                           const CacheAccess* access) const;
+                                           const Access& access) const;
 
   WeightStore& weights_;  // not owned
   kernels::RotaryTable rotary_;

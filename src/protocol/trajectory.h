@@ -70,6 +70,9 @@ struct Trajectory {
   std::vector<AllowedSet> allowed;      // of each completion id; empty when all sets are "all"
   std::vector<WeightVersion> versions;  // weights that sampled each completion id
 
+  // Where the sampler kept the activations of each position, on its tape; empty where it did not.
+  std::vector<std::int32_t> kept_rows;
+
   FinishReason finish_reason = FinishReason::kLength;
   std::optional<TokenId> stop_id;  // the id that ended it, for kStop
   std::string text;                // decoded completion, special tokens skipped

@@ -72,6 +72,10 @@ Engine::Engine(model::Decoder& decoder, const EngineConfig& config, TextSinkFact
       arena_(arena_config(decoder, config)),
       scheduler_(scheduler_config(decoder, config), std::move(text)) {
   scheduler_.set_weight_version(decoder.weights().version());
+  if (config.tape != nullptr) {
+    row_of_slot_.assign(static_cast<std::size_t>(num_blocks(decoder, config) * config.block_size),
+                        -1);
+  }
   for (int i = 0; i < compute_pool().num_threads(); ++i) {
     samplers_.emplace_back(config.num_ids, kernel_vocab_math());
   }
@@ -95,7 +99,45 @@ std::vector<FinishedSample> Engine::step() {
   const at::NoGradGuard no_grad;
   copy_blocks(plan);
   const auto hidden = forward(plan);
-  return scheduler_.commit(plan, sample(plan, hidden));
+  const KeptRows kept = kept_rows(plan);  // the plan's views end with the commit
+  auto ended = scheduler_.commit(plan, sample(plan, hidden));
+  for (auto& sample : ended) {
+    // While a group shares its prompt, its rows go by its first sample.
+    auto rows = kept.upper_bound({sample.draw, sample.sample});
+    if (rows != kept.begin() && (--rows)->first.first == sample.draw) {
+      sample.kept_rows = rows->second;
+    }
+  }
+  return ended;
+}
+
+// Room for the plan's rows on the tape, if there is one; slots remember which row they hold.
+model::TapeWriter Engine::tape_for(const StepPlan& plan) {
+  if (config_.tape == nullptr) {
+    return {};
+  }
+  const bool current = config_.tape->version() == decoder_.weights().version();
+  const auto count = static_cast<std::int64_t>(plan.ids.size());
+  const auto first = current ? config_.tape->append(count) : std::nullopt;
+  for (std::size_t r = 0; r < plan.slots.size(); ++r) {
+    row_of_slot_[static_cast<std::size_t>(plan.slots[r])] =
+        first ? static_cast<std::int32_t>(*first) + static_cast<std::int32_t>(r) : -1;
+  }
+  return first ? model::TapeWriter{config_.tape, *first} : model::TapeWriter{};
+}
+
+Engine::KeptRows Engine::kept_rows(const StepPlan& plan) const {
+  KeptRows kept;
+  for (const auto& sequence : plan.sequences) {
+    if (config_.tape == nullptr) {
+      break;
+    }
+    auto& rows = kept[{sequence.draw, sequence.sample}];
+    for (const auto slot : sequence.slots) {
+      rows.push_back(row_of_slot_[static_cast<std::size_t>(slot)]);
+    }
+  }
+  return kept;
 }
 
 std::vector<FinishedSample> Engine::run() {
@@ -110,6 +152,12 @@ std::vector<FinishedSample> Engine::run() {
 void Engine::copy_blocks(const StepPlan& plan) {
   auto& cache = arena_.cache();
   for (const auto& copy : plan.copies) {
+    if (config_.tape != nullptr) {
+      const auto first = row_of_slot_.begin();
+      std::copy_n(first + std::ptrdiff_t{copy.from} * config_.block_size,
+                  config_.block_size,
+                  first + std::ptrdiff_t{copy.to} * config_.block_size);
+    }
     for (std::size_t layer = 0; layer < cache.k.size(); ++layer) {
       for (auto* side : {&cache.k[layer], &cache.v[layer]}) {
         const auto block = [&](BlockId id) {
@@ -137,7 +185,8 @@ at::Tensor Engine::forward(const StepPlan& plan) {
                                  .paths = {.positions = view_of(plan.positions, at::kInt),
                                            .path_start = view_of(path_start, at::kLong),
                                            .key_slots = view_of(key_slots, at::kInt)}};
-  return decoder_.forward_cached(batch, view_of(write_slots, at::kLong), arena_.cache());
+  return decoder_.forward_cached(
+      batch, view_of(write_slots, at::kLong), arena_.cache(), tape_for(plan));
 }
 
 std::vector<SampledToken> Engine::sample(const StepPlan& plan, const at::Tensor& hidden) {

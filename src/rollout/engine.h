@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/phase.h"
@@ -21,6 +23,7 @@ struct EngineConfig {
   std::int64_t num_ids = 0;                // of the tokenizer; ids at or above it are never drawn
   std::int64_t max_sequences = 256;        // samples that run at one time
   bool prefix_cache = true;
+  model::ActivationTape* tape = nullptr;  // not owned; keeps what it has room for. Null: nothing
 #ifdef TANDEM_DEBUG
   bool check_invariants = true;  // of the block manager and scheduler, after each step
 #else
@@ -66,15 +69,21 @@ class Engine {
   [[nodiscard]] std::int64_t kv_bytes() const { return arena_.bytes(); }
 
  private:
+  // By draw and sample: where the tape has the rows of a sequence, by position.
+  using KeptRows = std::map<std::pair<std::int64_t, std::int32_t>, std::vector<std::int32_t>>;
+
   [[nodiscard]] at::Tensor forward(const StepPlan& plan);
   void copy_blocks(const StepPlan& plan);
+  [[nodiscard]] model::TapeWriter tape_for(const StepPlan& plan);
+  [[nodiscard]] KeptRows kept_rows(const StepPlan& plan) const;
   [[nodiscard]] std::vector<SampledToken> sample(const StepPlan& plan, const at::Tensor& hidden);
 
   model::Decoder& decoder_;
   EngineConfig config_;
   KvArena arena_;
   Scheduler scheduler_;
-  std::vector<TokenSampler> samplers_;  // one a task of the sampling loop
+  std::vector<TokenSampler> samplers_;     // one a task of the sampling loop
+  std::vector<std::int32_t> row_of_slot_;  // on the tape, or -1; empty without a tape
   Phase phase_ = Phase::kRollout;
 };
 

@@ -27,6 +27,7 @@ KvArena::KvArena(const KvArenaConfig& config) : bytes_(config.bytes()) {
                        bytes_,
                        std::strerror(errno));
   }
+  ::madvise(memory_, static_cast<std::size_t>(bytes_), MADV_HUGEPAGE);
   const std::int64_t tensor_bytes = bytes_ / (2 * config.num_layers);
   auto* next = static_cast<char*>(memory_);
   for (std::int64_t i = 0; i < 2 * config.num_layers; ++i, next += tensor_bytes) {

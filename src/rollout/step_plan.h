@@ -36,6 +36,7 @@ struct FinishedSample {
   std::vector<AllowedSet> allowed;                          // empty when all sets are "all"
   std::vector<WeightVersion> versions;                      // weights that each id was sampled with
   std::vector<std::vector<std::pair<TokenId, float>>> top;  // empty unless asked for
+  std::vector<std::int32_t> kept_rows;  // on the engine's tape, by position; empty without one
   Stop stop;
   std::string text;  // decoded, cut before the stop string; empty without stop strings
 };

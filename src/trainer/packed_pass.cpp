@@ -1,5 +1,7 @@
 #include "trainer/packed_pass.h"
 
+#include <algorithm>
+
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -23,6 +25,28 @@ model::RowBatch row_batch(const PackedTree& tree) {
   batch.paths.path_start = to_tensor(tree.path_offset, at::kLong);
   batch.paths.key_slots = to_tensor(tree.key_rows, at::kInt);
   return batch;
+}
+
+// Where the tape has each row of the tree; nothing where it lacks one, or is of other weights.
+model::TapeReader tape_reader(const PackedTree& tree,
+                              std::span<const PackSequence> sequences,
+                              const PassOptions& options,
+                              WeightVersion version) {
+  if (options.tape == nullptr || options.tape->version() != version) {
+    return {};
+  }
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(tree.num_rows()), -1);
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    const auto path = tree.path(static_cast<std::int64_t>(s));
+    const auto kept = sequences[s].kept_rows;
+    for (std::size_t p = 0; p < std::min(path.size(), kept.size()); ++p) {
+      rows[static_cast<std::size_t>(path[p])] = kept[p];
+    }
+  }
+  if (std::ranges::find(rows, -1) != rows.end()) {
+    return {};
+  }
+  return {options.tape, to_tensor(rows, at::kInt)};
 }
 
 // The rows that terms predict from, each once for each set that its terms were drawn from.
@@ -80,6 +104,7 @@ kernels::LogprobTerms logprob_terms(const PackedTree& tree,
   terms.row = to_tensor(head.row_of_term, at::kLong);
   terms.target = to_tensor(targets, at::kInt);
   terms.num_ids = options.num_ids;
+  terms.keep_logits = options.keep_logits;
   terms.inverse_temperature = inverse_temperature(options.temperature);
   if (head.restricted) {
     for (const AllowedSet* set : head.sets) {
@@ -112,8 +137,12 @@ PackedPass::PackedPass(const model::Decoder& decoder,
   }
   const at::AutoGradMode grad_mode(options.with_gradient);
   const auto head = head_rows(tree_, allowed);
+  const auto sampled = tape_reader(tree_, sequences, options, decoder.weights().version());
+  was_sampled_ = sampled.tape != nullptr;
   const auto hidden =
-      decoder.forward(row_batch(tree_), {.checkpoint_layers = options.checkpoint_layers})
+      decoder
+          .forward(row_batch(tree_),
+                   {.checkpoint_layers = options.checkpoint_layers, .sampled = sampled})
           .index_select(0, to_tensor(head.rows, at::kLong));
   const auto output = kernels::token_logprobs(
       hidden, decoder.weights().head(), logprob_terms(tree_, head, options));

@@ -16,8 +16,10 @@ using TokenValues = std::vector<std::vector<float>>;
 struct PassOptions {
   bool with_gradient = false;      // keep what `backward` needs
   bool checkpoint_layers = false;  // recompute layers in backward instead of keeping activations
+  bool keep_logits = false;        // for the backward pass, instead of computing them again
   double temperature = 1;          // of the log-probabilities
   std::int64_t num_ids = 0;        // ids at or above it do not exist for the softmax
+  const model::ActivationTape* tape = nullptr;  // where sequences' `kept_rows` are, or null
 };
 
 /// The forward pass, and the backward pass of it. Shared rows are computed once in both.
@@ -34,6 +36,9 @@ class PackedPass {
   [[nodiscard]] const TokenValues& entropies() const { return entropies_; }
   [[nodiscard]] std::int64_t num_rows() const { return tree_.num_rows(); }
 
+  /// Whether the products came from the tape: it had all rows, of these weights.
+  [[nodiscard]] bool was_sampled() const { return was_sampled_; }
+
   /// Adds the gradients of a loss to the weights, given its derivatives by each log-probability
   /// and, unless empty, by each entropy. Once, and only after a pass with gradients.
   void backward(const TokenValues& logprob_slopes, const TokenValues& entropy_slopes);
@@ -43,6 +48,7 @@ class PackedPass {
   [[nodiscard]] at::Tensor by_term(const TokenValues& values) const;
 
   PackedTree tree_;
+  bool was_sampled_ = false;
   std::vector<std::size_t> lengths_;  // completion tokens of each sequence
   at::Tensor term_logprobs_;          // [T]
   at::Tensor term_entropies_;         // [T]

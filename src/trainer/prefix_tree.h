@@ -15,6 +15,7 @@ struct PackSequence {
   std::int64_t prompt_length = 0;  // ids[0, prompt_length) were given; at least 1
   std::span<const std::uint8_t>
       wanted{};  // an entry a completion id: 1 where its log-prob is needed
+  std::span<const std::int32_t> kept_rows{};  // of the sampler's tape, by position; may be empty
 };
 
 /// Rows that the forward pass computes for a sequence on its own: all positions that come before

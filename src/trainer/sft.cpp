@@ -64,6 +64,7 @@ SftReport sft_step(model::Decoder& decoder,
                     allowed,
                     {.with_gradient = true,
                      .checkpoint_layers = config.checkpoint_layers,
+                     .keep_logits = config.keep_logits,
                      .num_ids = config.num_ids});
     TokenValues slopes = pass.logprobs();
     report.loss += negative_log_likelihood(members, report.num_targets, slopes);

@@ -22,6 +22,7 @@ struct SftExample {
 struct SftConfig {
   std::int64_t rows_per_microbatch = 4096;
   bool checkpoint_layers = false;
+  bool keep_logits = false;     // for backward, instead of computing them again
   bool keep_gradients = false;  // their memory, for the next step
   std::int64_t num_ids = 0;
 };

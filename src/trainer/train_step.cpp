@@ -15,7 +15,10 @@ std::vector<PackSequence> to_pack(std::span<const TrainSequence> sequences) {
   std::vector<PackSequence> packs;
   for (const auto& sequence : sequences) {
     const Trajectory& t = *sequence.trajectory;
-    packs.push_back({.ids = t.ids, .prompt_length = t.prompt_length, .wanted = t.mask});
+    packs.push_back({.ids = t.ids,
+                     .prompt_length = t.prompt_length,
+                     .wanted = t.mask,
+                     .kept_rows = t.kept_rows});
   }
   return packs;
 }
@@ -120,8 +123,11 @@ PolicyLossSums PolicyTrainer::run_microbatch(std::span<const TrainSequence> sequ
   }
   options.with_gradient = true;
   options.checkpoint_layers = config_.checkpoint_layers;
+  options.keep_logits = config_.keep_logits;
+  options.tape = config_.tape;
   PackedPass pass(decoder_, packs, allowed, options);
   report.num_rows += pass.num_rows();
+  report.num_sampled_rows += pass.was_sampled() ? pass.num_rows() : 0;
 
   TokenValues logp_slopes = pass.logprobs();
   TokenValues entropy_slopes = pass.entropies();

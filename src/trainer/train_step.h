@@ -29,10 +29,12 @@ struct TrainStepConfig {
   std::int64_t minibatches = 1;             // optimizer steps a pass
   std::int64_t rows_per_microbatch = 4096;  // hard bound on the rows of one forward
   bool checkpoint_layers = false;           // recompute layers in backward
+  bool keep_logits = false;                 // for backward, instead of computing them again
   bool keep_gradients = false;              // their memory, for the next step
   double temperature = 1;                   // of sampling
   std::int64_t num_ids = 0;                 // of the tokenizer; ids at or above it do not exist
   std::uint64_t seed = 0;
+  const model::ActivationTape* tape = nullptr;  // what the sampler kept of the rollout, or null
 };
 
 /// What one rollout's updates did. Sums are over all minibatches and epochs.
@@ -44,7 +46,8 @@ struct TrainStepReport {
   std::int64_t num_updates = 0;       // optimizer steps made
   std::int64_t num_empty = 0;         // minibatches without anything to learn
   std::int64_t num_skipped = 0;       // minibatches whose loss or gradient was not finite
-  std::int64_t num_rows = 0;          // rows computed, shared ones once
+  std::int64_t num_rows = 0;          // rows trained on, shared ones once
+  std::int64_t num_sampled_rows = 0;  // of them, those whose forward pass was the sampler's
   std::int64_t num_zero_weight = 0;   // sequences counted but not computed
   double reference_s = 0;             // seconds in the reference's forward
   double optimizer_s = 0;             // seconds in the optimizer

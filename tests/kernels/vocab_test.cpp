@@ -148,6 +148,26 @@ TEST_CASE("log-probabilities, entropies and their gradients agree with float64")
   }
 }
 
+TEST_CASE("kept logits give the bits of recomputed ones") {
+  for (const bool with_supports : {false, true}) {
+    Problem p = make_problem(30, with_supports);
+    const auto g = at::randn({p.terms.row.numel()});
+    const auto h = at::randn({p.terms.row.numel()});
+    std::vector<at::Tensor> dx, dweight;
+    for (const bool keep : {false, true}) {
+      p.terms.keep_logits = keep;
+      const auto x = p.x.clone().requires_grad_();
+      const Weight weight = {p.weight, at::zeros(p.weight.sizes())};
+      const LogprobOutput output = token_logprobs(x, weight, p.terms);
+      ((output.logprobs * g).sum() + (output.entropies * h).sum()).backward();
+      dx.push_back(x.grad());
+      dweight.push_back(weight.grad);
+    }
+    CHECK(test::same_bits(dx[0], dx[1]));
+    CHECK(test::same_bits(dweight[0], dweight[1]));
+  }
+}
+
 TEST_CASE("only one of the outputs may have a gradient, and a frozen weight gets none") {
   const Problem p = make_problem(12, false);
   for (const bool entropy : {false, true}) {

@@ -20,6 +20,7 @@ struct BenchSizes {
   std::int64_t tokens = 256;
   bool shared_text = false;     // all prompts begin alike
   std::string memory = "auto";  // auto, low: as trainer.memory
+  bool reuse = false;           // as trainer.reuse_activations
   std::vector<std::int64_t> batches = {1, 8, 32, 64, 128};
 };
 

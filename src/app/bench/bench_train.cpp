@@ -45,11 +45,16 @@ std::vector<trainer::SftExample> training_batch(const Session& session,
 
 // What trainer.memory makes of these sizes.
 MemoryPlan plan_of(const Session& session, const BenchSizes& sizes, std::int64_t rows) {
+  // Of the first repetition: later ones find the heap as it was left.
+  static const std::int64_t program = resident_bytes() - session.weights->bytes();
   MemoryRequest request;
   request.config = session.decoder->config();
   request.bytes_per_weight = static_cast<std::int64_t>(at::elementSize(session.weights->dtype()));
-  request.program_bytes = std::max<std::int64_t>(0, resident_bytes() - session.weights->bytes());
-  request.rows_per_microbatch = rows;
+  request.program_bytes = std::max<std::int64_t>(0, program);
+  // Groups are of one size here: as many as fit.
+  const std::int64_t group = sizes.prompt_tokens + sizes.samples * sizes.new_tokens;
+  request.rows_per_microbatch = std::max<std::int64_t>(1, rows / group) * group;
+  request.reuse_activations = sizes.reuse;
   request.prompts_per_step = sizes.prompts;
   request.samples_per_prompt = sizes.samples;
   request.max_prompt_tokens = sizes.prompt_tokens;
@@ -121,6 +126,7 @@ BenchResult bench_train(const Session& session, const BenchSizes& sizes, bool sh
   const bool low = sizes.memory == "low";
   const trainer::SftConfig config = {.rows_per_microbatch = low ? sizes.tokens : kRows,
                                      .checkpoint_layers = low,
+                                     .keep_logits = !low,
                                      .keep_gradients = !low,
                                      .num_ids = session.num_ids};
   const Stopwatch watch;
@@ -142,11 +148,20 @@ BenchResult bench_step(const Session& session, const BenchSizes& sizes) {
       sizes.prompts * (sizes.prompt_tokens + 32 + sizes.samples * (sizes.new_tokens + 32));
   config.kv_bytes =
       tokens * rollout::kv_bytes_per_token(session.decoder->config(), session.weights->dtype());
+  std::unique_ptr<model::ActivationTape> tape;
+  if (plan.sampled_rows > 0) {
+    tape = std::make_unique<model::ActivationTape>(
+        session.weights->config(), session.weights->dtype(), plan.sampled_rows);
+    tape->begin(session.weights->version());
+  }
+  config.tape = tape.get();
   rollout::Engine engine(*session.decoder, config, nullptr);
   trainer::TrainStepConfig train;
   train.num_ids = session.num_ids;
   train.rows_per_microbatch = plan.rows_per_microbatch;
   train.checkpoint_layers = plan.checkpoint_layers;
+  train.keep_logits = plan.keep_logits;
+  train.tape = tape.get();
   train.keep_gradients = plan.keep_buffers;
   trainer::PolicyTrainer policy(*session.decoder, nullptr, optimizer, train);
   rollout::SamplingParams params;
@@ -177,6 +192,7 @@ BenchResult bench_step(const Session& session, const BenchSizes& sizes) {
   figures["step_s"] = result.seconds;
   figures["other_s"] = result.seconds - figures["rollout_s"] - figures["reward_s"] -
                        figures["train_s"] - figures["optimizer_s"];
+  figures["sampled_rows"] = static_cast<double>(report.num_sampled_rows);
   figures["planned_bytes"] = static_cast<double>(plan.peak());
   figures["logprob_gap_max"] = report.first.logp_gap_max;
   return result;

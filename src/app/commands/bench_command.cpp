@@ -163,6 +163,7 @@ void set_up_bench(CommandLine& line) {
   line.add("--tokens", sizes.tokens, "score, train: tokens a sequence");
   line.add("--batch", options->batch, "decode: batch sizes");
   line.add("--memory", sizes.memory, "train, step: auto, or low as trainer.memory");
+  line.flag("--reuse-activations", sizes.reuse, "step: as trainer.reuse_activations");
   line.flag("--shared-text", sizes.shared_text, "rollout: prompts have their first half in common");
   add_common_options(line, options->common);
   line.run([options] { return run_bench(*options); });

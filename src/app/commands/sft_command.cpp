@@ -131,6 +131,7 @@ int run_sft(const SftOptions& options) {
   const MemoryPlan plan = plan_of(recipe, session, sources);
   const trainer::SftConfig config = {.rows_per_microbatch = plan.rows_per_microbatch,
                                      .checkpoint_layers = plan.checkpoint_layers,
+                                     .keep_logits = plan.keep_logits,
                                      .keep_gradients = plan.keep_buffers,
                                      .num_ids = session.num_ids};
   trainer::AdamW optimizer(adamw_config(recipe.optimizer),

@@ -39,6 +39,7 @@ struct TrainerSection {
   std::int64_t tokens_per_microbatch = 4096;
   std::string activation_checkpointing = "auto";
   std::string memory = "auto";
+  bool reuse_activations = false;
   CheckpointSection checkpoint;
   std::int64_t validate_every = 0;
   bool validate_before = false;
@@ -70,6 +71,10 @@ struct TrainerSection {
           "layers are recomputed, buffers go back to the system between phases, micro-batches and "
           "sampling steps are small; slower by about a third."),
       one_of({"auto", "low"}));
+    v("reuse_activations",
+      reuse_activations,
+      doc("Keeps what the layers computed while sampling, and starts the backward pass of a step's "
+          "first update from there. Changes no bit; takes memory for all of a step's tokens."));
     v("checkpoint", checkpoint, doc("What is saved, and how often."));
     v("validate_every",
       validate_every,

@@ -32,6 +32,7 @@ Trajectory to_trajectory(const Session& session,
   t.logprobs = std::move(sample.logprobs);
   t.allowed = std::move(sample.allowed);
   t.versions = std::move(sample.versions);
+  t.kept_rows = std::move(sample.kept_rows);
   t.finish_reason = sample.stop.reason;
   t.stop_id = sample.stop.id;
   if (session.tokenizer) {

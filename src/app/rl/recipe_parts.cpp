@@ -133,6 +133,7 @@ MemoryRequest memory_request(const Recipe& recipe,
   request.kv_bytes = recipe.rollout.kv_bytes.value_or(0);
   request.activation_checkpointing = recipe.trainer.activation_checkpointing;
   request.memory = recipe.trainer.memory;
+  request.reuse_activations = recipe.trainer.reuse_activations;
   request.bytes_per_weight = static_cast<std::int64_t>(at::elementSize(session.weights->dtype()));
   // What is resident already is part of the plan: the weights, and the program with its data.
   const std::int64_t resident = resident_bytes();

@@ -57,7 +57,11 @@ RlRun::RlRun(RlParts& parts,
   if (recipe.log.tensorboard) {
     events_.emplace(event_file_of(folder_.path()));
   }
-  engine_ = make_engine(parts);
+  if (parts.plan.sampled_rows > 0) {
+    tape_ = std::make_unique<model::ActivationTape>(
+        session.weights->config(), session.weights->dtype(), parts.plan.sampled_rows);
+  }
+  engine_ = make_engine(parts, tape_.get());
   total_steps_ = total_steps(recipe, parts.data->stream());
   const std::int64_t updates = total_steps_ * recipe.algorithm.epochs * recipe.trainer.minibatches;
   schedule_ = schedule_config(recipe.optimizer.schedule, recipe.optimizer.warmup_steps, updates);
@@ -66,7 +70,9 @@ RlRun::RlRun(RlParts& parts,
   config.epochs = recipe.algorithm.epochs;
   config.minibatches = recipe.trainer.minibatches;
   config.rows_per_microbatch = parts.plan.rows_per_microbatch;
+  config.keep_logits = parts.plan.keep_logits;
   config.keep_gradients = parts.plan.keep_buffers;
+  config.tape = tape_.get();
   config.checkpoint_layers = parts.plan.checkpoint_layers;
   config.temperature = recipe.rollout.temperature;
   config.num_ids = session.num_ids;
@@ -139,6 +145,9 @@ Metrics RlRun::step(std::int64_t step_number) {
   std::vector<Group> groups;
   {
     const auto span = spans_.scope("rollout");
+    if (tape_ != nullptr) {
+      tape_->begin(parts_.session.weights->version());
+    }
     groups = collect(*engine_,
                      parts_.session,
                      parts_.data->next_step(),
@@ -206,6 +215,9 @@ trainer::TrainStepReport RlRun::train(std::int64_t step_number,
   auto report = trainer_->step(sequences, step_number, [&](std::int64_t update) {
     return trainer::learning_rate(schedule_, base, update);
   });
+  if (tape_ != nullptr) {
+    tape_->end();  // validation leaves nothing there
+  }
   if (!parts_.plan.keep_buffers) {
     release_free_memory();
   }

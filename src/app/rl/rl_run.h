@@ -48,7 +48,9 @@ Metrics validate(RlParts& parts,
                  std::int64_t step,
                  std::vector<Group>* groups);
 
-std::unique_ptr<rollout::Engine> make_engine(const RlParts& parts);
+/// `tape`, where it is not null, keeps what sampling computes; it must outlive the engine.
+std::unique_ptr<rollout::Engine> make_engine(const RlParts& parts,
+                                             model::ActivationTape* tape = nullptr);
 
 /// One run in its folder. Not thread safe.
 class RlRun {
@@ -82,6 +84,7 @@ class RlRun {
   trainer::CheckpointFolder checkpoints_;
   FrozenCopy reference_;  // empty without a KL term
   std::unique_ptr<trainer::AdamW> optimizer_;
+  std::unique_ptr<model::ActivationTape> tape_;  // null unless activations are reused
   std::unique_ptr<rollout::Engine> engine_;
   std::unique_ptr<trainer::PolicyTrainer> trainer_;
   std::optional<EventWriter> events_;

@@ -132,6 +132,7 @@ void add_train_metrics(const trainer::TrainStepReport& report, bool with_kl, Met
   metrics["train/empty_steps"] = static_cast<double>(report.num_empty);
   metrics["train/zero_weight_sequences"] = static_cast<double>(report.num_zero_weight);
   metrics["train/rows"] = static_cast<double>(report.num_rows);
+  metrics["train/sampled_rows"] = static_cast<double>(report.num_sampled_rows);
   metrics["train/padding_fraction"] = 0.0;
   metrics["numerics/logprob_gap_max"] = report.first.logp_gap_max;
   metrics["numerics/ratio_not_one_fraction"] =
