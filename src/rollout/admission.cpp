@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "rollout/scheduler.h"
 
 namespace tandem::rollout {
 namespace {
@@ -45,18 +44,18 @@ void check_length(const GroupRequest& request, const SchedulerConfig& config) {
   }
 }
 
+// The KV of the very last token is never needed.
 void check_blocks(const GroupState& group, const BlockManager& blocks) {
-  const std::int64_t peak = peak_blocks_of_prompt(group, blocks);
-  if (peak > blocks.num_usable()) {
+  const std::int64_t need = blocks.blocks_for(group.prompt_length() + group.max_new_tokens - 1);
+  if (need > blocks.num_usable()) {
     fail<UserError>(
-        "draw {}: {} samples of {} prompt and {} new tokens need {} KV blocks of {} tokens, the "
-        "pool "
-        "has {}: give more memory to the KV cache or lower max_new_tokens",
+        "draw {}: {} prompt and {} new tokens need {} KV blocks of {} tokens, the pool has {}: "
+        "give "
+        "more memory to the KV cache or lower max_new_tokens",
         group.request.draw,
-        group.request.num_samples,
         group.prompt_length(),
         group.max_new_tokens,
-        peak,
+        need,
         blocks.block_size(),
         blocks.num_usable());
   }

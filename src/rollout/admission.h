@@ -5,15 +5,14 @@
 #include <memory>
 #include <span>
 
+#include "rollout/scheduler_config.h"
 #include "rollout/sequence.h"
 
 namespace tandem::rollout {
 
-struct SchedulerConfig;
-
 /// The state of a new request. Throws tandem::UserError, naming the numbers, when it can never run:
 /// a wrong setting, an empty prompt, more samples than may run at one time, a prompt that leaves no
-/// room for a token below max_model_len, or more blocks than the pool has.
+/// room for a token below max_model_len, or a sample of more blocks than the pool has.
 std::unique_ptr<GroupState> check_request(GroupRequest request,
                                           const SchedulerConfig& config,
                                           const BlockManager& blocks);

@@ -77,6 +77,14 @@ bool BlockManager::extend(BlockTable& table, std::int64_t num_tokens) {
   return true;
 }
 
+void BlockManager::shrink(BlockTable& table, std::int64_t num_tokens) noexcept {
+  const auto num_kept = static_cast<std::size_t>(blocks_for(num_tokens));
+  while (table.blocks_.size() > num_kept) {
+    give_back(table.blocks_.back());
+    table.blocks_.pop_back();
+  }
+}
+
 std::optional<BlockTable> BlockManager::fork(const BlockTable& table, std::int64_t num_tokens) {
   const std::int64_t num_shared = num_tokens / config_.block_size;
   const bool has_partial = num_tokens % config_.block_size != 0;

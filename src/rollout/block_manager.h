@@ -52,6 +52,10 @@ class BlockManager {
   /// Makes room up to `num_tokens` in all. False, with `table` unchanged, when the pool is short.
   [[nodiscard]] bool extend(BlockTable& table, std::int64_t num_tokens);
 
+  /// Gives back the blocks of `table` behind those of the first `num_tokens` tokens; none of them
+  /// is committed.
+  void shrink(BlockTable& table, std::int64_t num_tokens) noexcept;
+
   /// A second sequence with the first `num_tokens` tokens of `table`, all of them computed.
   ///
   /// Full blocks are shared. A partly filled last block gets a block of its own, which

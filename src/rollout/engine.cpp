@@ -217,7 +217,10 @@ std::vector<SampledToken> Engine::sample(const StepPlan& plan, const at::Tensor&
 }
 
 void Engine::enter_train_phase() {
-  TANDEM_CHECK(!scheduler_.has_work(), "the train phase cannot begin while requests are running");
+  TANDEM_CHECK(
+      !scheduler_.has_work(),
+      "the train phase cannot begin while requests are running: finish, abort or pause them");
+  scheduler_.preempt_all();
   forget_prefixes();  // what the pages held is lost, whatever the weights' version
   arena_.release();
   phase_ = Phase::kTrain;

@@ -54,7 +54,8 @@ class Engine {
   [[nodiscard]] Scheduler& scheduler() { return scheduler_; }
   [[nodiscard]] Phase phase() const { return phase_; }
 
-  /// Gives the cache's pages to the trainer. Throws Error while requests are running.
+  /// Gives the cache's pages to the trainer. Throws Error while requests are running; paused ones
+  /// are computed again when they go on.
   void enter_train_phase();
 
   /// Takes them back. Blocks of older weights are unreachable from now on.

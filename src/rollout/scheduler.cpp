@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "rollout/ngram_draft.h"
 
 namespace tandem::rollout {
 
@@ -32,184 +33,179 @@ void Scheduler::add(GroupRequest request) {
                  draw,
                  first);
   }
+  group->arrival = num_added_++;
   auto prompt = std::make_unique<Sequence>();
   prompt->group = group.get();
   prompt->ids = added.prompt;
   groups_.emplace(std::pair(added.draw, added.first_sample), std::move(group));
-  waiting_.push_back(std::move(prompt));
-}
-
-bool Scheduler::has_work() const {
-  return !waiting_.empty() || !running_.empty() || !finished_.empty();
+  insert(std::move(prompt), waiting_);
 }
 
 StepPlan Scheduler::schedule() {
   TANDEM_CHECK(!in_step_, "schedule() before the commit() of the last step");
   in_step_ = true;
   in_flight_.clear();
-  StepPlan plan;
-  for (const Owned& sequence : running_) {
-    if (sequence->is_decoding()) {
-      place(*sequence, 1, plan);
+  budget_ = config_.max_batched_tokens;
+  if (paused_ != PauseMode::kKeep) {
+    const bool somebody_lost = grant_decoding();
+    grant_drafts();
+    grant_chunks();
+    if (!somebody_lost) {
+      admit();
     }
   }
-  for (const Owned& sequence : running_) {
-    if (!sequence->is_decoding()) {
-      place(*sequence, chunk(*sequence, static_cast<std::int64_t>(plan.ids.size())), plan);
-    }
-  }
-  admit(plan);
-  counters_.steps += plan.empty() ? 0 : 1;
   counters_.kv_usage_peak = std::max(counters_.kv_usage_peak, counters().kv_usage);
-  return plan;
+  return make_plan();
 }
 
-std::int64_t Scheduler::chunk(const Sequence& sequence, std::int64_t num_placed) const {
-  std::int64_t num_rows =
-      std::min(sequence.length() - sequence.computed, config_.max_batched_tokens - num_placed);
-  if (config_.max_prompt_chunk > 0) {
-    num_rows = std::min(num_rows, config_.max_prompt_chunk);
+// One row for each sample that is decoded. They are visited in order and the victim is the last
+// that runs: it was not visited yet, so that no row has to be taken back. True when there was one.
+bool Scheduler::grant_decoding() {
+  bool somebody_lost = false;
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    Sequence& sequence = *running_[i];
+    if (!sequence.is_decoding()) {
+      continue;
+    }
+    bool has_room = blocks_.extend(*sequence.table, sequence.length());
+    while (!has_room && i + 1 < running_.size()) {
+      take_blocks(running_.end() - 1);
+      somebody_lost = true;
+      has_room = blocks_.extend(*sequence.table, sequence.length());
+    }
+    if (!has_room) {
+      TANDEM_CHECK(
+          i > 0, "draw {}: the pool is too small for one sample", sequence.group->request.draw);
+      take_blocks(running_.end() - 1);
+      return true;
+    }
+    grant(sequence, 1);
   }
-  return num_rows;
+  return somebody_lost;
 }
 
-// Gives `sequence` its next rows in this step; its blocks come out of what was promised to it.
-void Scheduler::place(Sequence& sequence, std::int64_t num_rows, StepPlan& plan) {
-  if (num_rows == 0) {
+// Guesses take what is left of rows and blocks, never a block of another sample. The last token of
+// a sample needs no row, so that none is guessed behind it.
+void Scheduler::grant_drafts() {
+  if (config_.speculation.num_tokens == 0) {
     return;
   }
-  const std::size_t num_before = sequence.table->blocks().size();
-  TANDEM_CHECK(blocks_.extend(*sequence.table, sequence.computed + num_rows),
-               "draw {}: the blocks that were promised to it are gone",
-               sequence.group->request.draw);
-  const auto num_taken = static_cast<std::int64_t>(sequence.table->blocks().size() - num_before);
-  reserve(sequence, sequence.reserved - num_taken);
-  refresh_slots(sequence, blocks_.block_size());
-  append_rows(sequence, num_rows, plan);
-  in_flight_.push_back({&sequence, num_rows});
-
-  const std::int64_t num_again =
-      std::clamp<std::int64_t>(sequence.high_water - sequence.computed, 0, num_rows);
-  counters_.tokens_recomputed += num_again;
-  (sequence.is_prompt() ? counters_.tokens_prefill : counters_.tokens_decode) +=
-      num_rows - num_again;
+  for (InFlight& part : in_flight_) {
+    Sequence& sample = *part.sequence;
+    const auto num_tokens = static_cast<std::int64_t>(sample.output.ids.size());
+    const std::int64_t num_wanted = std::min(
+        {config_.speculation.num_tokens, budget_, sample.group->max_new_tokens - num_tokens - 1});
+    const auto drafts = propose_ngram(sample.ids, config_.speculation, num_wanted);
+    const auto num_drafts = static_cast<std::int64_t>(drafts.size());
+    if (drafts.empty() || !blocks_.extend(*sample.table, sample.length() + num_drafts)) {
+      continue;
+    }
+    sample.ids.insert(sample.ids.end(), drafts.begin(), drafts.end());
+    sample.num_drafts = num_drafts;
+    part.num_rows += num_drafts;
+    budget_ -= num_drafts;
+    counters_.drafts += num_drafts;
+  }
 }
 
-void Scheduler::admit(StepPlan& plan) {
-  std::int64_t num_running = counters().running;
+void Scheduler::grant_chunks() {
+  for (const Owned& sequence : running_) {
+    if (!sequence->is_decoding()) {
+      grant(*sequence, chunk(*sequence));
+    }
+  }
+}
+
+std::int64_t Scheduler::chunk(const Sequence& sequence) const {
+  const std::int64_t num_rows = std::min(sequence.length() - sequence.computed, budget_);
+  return config_.max_prompt_chunk > 0 ? std::min(num_rows, config_.max_prompt_chunk) : num_rows;
+}
+
+void Scheduler::grant(Sequence& sequence, std::int64_t num_rows) {
+  if (num_rows > 0) {
+    budget_ -= num_rows;
+    in_flight_.push_back({&sequence, num_rows});
+  }
+}
+
+void Scheduler::admit() {
+  std::int64_t num_running = num_samples(running_);
   for (auto next = waiting_.begin(); next != waiting_.end();) {
     Sequence& sequence = **next;
-    const std::int64_t num_rows = chunk(sequence, static_cast<std::int64_t>(plan.ids.size()));
-    if (num_rows == 0 || num_running + sequence.width() > config_.max_sequences) {
+    if (budget_ == 0 || num_running + sequence.width() > config_.max_sequences) {
       break;
     }
-    const GroupRequest& request = sequence.group->request;
-    sequence.root = {.weight_version = version_, .salt = request.cache_salt};
-    const PrefixMatch match = request.read_cache ? blocks_.match(sequence.root, sequence.ids)
-                                                 : blocks_.no_match(sequence.root);
-    const auto num_hits = static_cast<std::int64_t>(match.blocks.size());
-    const bool held_back =
-        request.read_cache && std::ranges::any_of(running_, [&](const Owned& ahead) {
-          return shares_unwritten(
-              *ahead, sequence.root, sequence.ids, num_hits, blocks_.block_size());
-        });
-    if (held_back) {
+    if (paused_ && !sequence.group->started) {
       ++next;
       continue;
     }
-    if (peak_blocks(sequence, blocks_) - num_hits + match.num_idle >
-        blocks_.num_free() - promised_) {
+    sequence.root = {.weight_version = version_, .salt = sequence.group->request.cache_salt};
+    const PrefixMatch match = sequence.reads_cache() ? blocks_.match(sequence.root, sequence.ids)
+                                                     : blocks_.no_match(sequence.root);
+    if (is_held_back(sequence, static_cast<std::int64_t>(match.blocks.size()))) {
+      ++next;
+      continue;
+    }
+    if (!fits(sequence, match)) {
       break;
     }
     start(sequence, match);
     num_running += sequence.width();
-    running_.push_back(std::move(*next));
+    insert(std::move(*next), running_);
     next = waiting_.erase(next);
-    place(sequence, chunk(sequence, static_cast<std::int64_t>(plan.ids.size())), plan);
   }
+}
+
+bool Scheduler::is_held_back(const Sequence& sequence, std::int64_t num_hits) const {
+  return sequence.reads_cache() && std::ranges::any_of(running_, [&](const Owned& ahead) {
+           return shares_unwritten(
+               *ahead, sequence.root, sequence.ids, num_hits, blocks_.block_size());
+         });
+}
+
+// The whole of what is known of it, the copies its forks will make, and a block for each sample
+// that runs, which each of them will want soon. What is alone needs no room for others.
+bool Scheduler::fits(const Sequence& sequence, const PrefixMatch& match) const {
+  if (running_.empty()) {
+    return true;
+  }
+  const bool has_partial = sequence.length() % blocks_.block_size() != 0;
+  const std::int64_t num_forks = has_partial ? sequence.width() - 1 : 0;
+  const std::int64_t need = blocks_.blocks_for(sequence.length()) + num_forks + match.num_idle -
+                            static_cast<std::int64_t>(match.blocks.size());
+  return need <= blocks_.num_free() - num_samples(running_);
 }
 
 void Scheduler::start(Sequence& sequence, const PrefixMatch& match) {
   sequence.table = blocks_.allocate(match, sequence.length());
   TANDEM_CHECK(sequence.table.has_value(), "no blocks for a sequence that was found to fit");
   sequence.computed = static_cast<std::int64_t>(match.blocks.size()) * blocks_.block_size();
-  reserve(
-      sequence,
-      peak_blocks(sequence, blocks_) - static_cast<std::int64_t>(sequence.table->blocks().size()));
   GroupState& group = *sequence.group;
-  if (!group.counted) {
-    group.counted = true;
-    counters_.prefix_query_tokens += group.request.read_cache ? group.prompt_length() : 0;
+  if (!group.started) {
+    group.started = true;
+    counters_.prefix_query_tokens += sequence.reads_cache() ? group.prompt_length() : 0;
     counters_.prefix_hit_tokens += sequence.computed;
   }
+  grant(sequence, chunk(sequence));
 }
 
-void Scheduler::reserve(Sequence& sequence, std::int64_t num_blocks) {
-  promised_ += num_blocks - sequence.reserved;
-  sequence.reserved = num_blocks;
+StepPlan Scheduler::make_plan() {
+  StepPlan plan;
+  for (const InFlight& part : in_flight_) {
+    refresh_slots(*part.sequence, blocks_.block_size());
+    append_rows(*part.sequence, part.num_rows, plan);
+    count(*part.sequence, part.num_rows - part.sequence->num_drafts);
+  }
+  counters_.steps += plan.empty() ? 0 : 1;
+  return plan;
 }
 
-void Scheduler::set_weight_version(WeightVersion version) {
-  TANDEM_CHECK(!in_step_, "the weights changed during a step");
-  TANDEM_CHECK(version > version_, "weight version {} after {}", version, version_);
-  version_ = version;
-  blocks_.forget_roots();
-}
-
-bool Scheduler::preempt(std::int64_t draw, std::int32_t sample) {
-  TANDEM_CHECK(!in_step_, "preempt() during a step");
-  const auto place = std::ranges::find_if(
-      running_, [&](const Owned& sequence) { return stands_for(*sequence, draw, sample); });
-  if (place == running_.end()) {
-    return false;
-  }
-  release(**place);
-  (*place)->computed = 0;
-  waiting_.push_front(std::move(*place));
-  running_.erase(place);
-  ++counters_.preemptions;
-  return true;
-}
-
-SchedulerCounters Scheduler::counters() const {
-  SchedulerCounters now = counters_;
-  for (const Owned& sequence : running_) {
-    now.running += sequence->width();
-  }
-  for (const Owned& sequence : waiting_) {
-    now.waiting += sequence->width();
-  }
-  now.kv_usage =
-      1.0 - static_cast<double>(blocks_.num_free()) / static_cast<double>(blocks_.num_usable());
-  return now;
-}
-
-void Scheduler::check_invariants() const {
-  std::vector<const BlockTable*> tables;
-  std::int64_t num_promised = 0;
-  for (const Owned& sequence : running_) {
-    tables.push_back(&*sequence->table);
-    num_promised += sequence->reserved;
-    TANDEM_CHECK(sequence->computed < sequence->length() && sequence->reserved >= 0,
-                 "a running sequence of {} tokens has {} computed and {} blocks promised",
-                 sequence->length(),
-                 sequence->computed,
-                 sequence->reserved);
-  }
-  for (const Owned& sequence : waiting_) {
-    TANDEM_CHECK(!sequence->table && sequence->reserved == 0, "a waiting sequence holds blocks");
-  }
-  blocks_.check_invariants(tables);
-  TANDEM_CHECK(num_promised == promised_ && promised_ <= blocks_.num_free(),
-               "{} blocks are promised, the sequences say {}, {} are free",
-               promised_,
-               num_promised,
-               blocks_.num_free());
-  TANDEM_CHECK(waiting_.empty() && running_.empty() ? groups_.empty() : !groups_.empty(),
-               "{} groups for {} waiting and {} running sequences",
-               groups_.size(),
-               waiting_.size(),
-               running_.size());
+void Scheduler::count(const Sequence& sequence, std::int64_t num_rows) {
+  const std::int64_t num_again =
+      std::clamp<std::int64_t>(sequence.high_water - sequence.computed, 0, num_rows);
+  counters_.tokens_recomputed += num_again;
+  (sequence.is_prompt() ? counters_.tokens_prefill : counters_.tokens_decode) +=
+      num_rows - num_again;
 }
 
 }  // namespace tandem::rollout

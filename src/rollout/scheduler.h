@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,46 +10,21 @@
 #include <vector>
 
 #include "rollout/admission.h"
+#include "rollout/scheduler_config.h"
 #include "rollout/sequence.h"
 
 namespace tandem::rollout {
 
-struct SchedulerConfig {
-  BlockManagerConfig blocks;
-  std::int64_t max_batched_tokens = 2048;  // rows a step; at least max_sequences
-  std::int64_t max_sequences = 256;        // samples that run at one time
-  std::int64_t max_model_len = 0;          // prompt and output; 0: as long as the pool allows
-  std::int64_t max_prompt_chunk = 0;       // rows of one prompt a step; 0: up to the budget
-  bool check_each_step = false;            // check_invariants() after each commit
-};
-
-/// Totals since the scheduler was made, except where "now" is said.
-struct SchedulerCounters {
-  std::int64_t steps = 0;
-  std::int64_t tokens_prefill = 0;     // prompt rows computed for the first time
-  std::int64_t tokens_decode = 0;      // rows of sampled tokens computed for the first time
-  std::int64_t tokens_recomputed = 0;  // rows whose KV had been given up
-  std::int64_t prefix_query_tokens = 0;
-  std::int64_t prefix_hit_tokens = 0;  // of those asked for, once a request
-  std::int64_t preemptions = 0;
-  std::int64_t aborts = 0;  // samples
-  std::int64_t forks = 0;
-  std::int64_t cow_copies = 0;  // forks that copied a partly filled block
-  std::int64_t nan_rows = 0;    // samples ended by logits that are not finite
-  std::int64_t running = 0;     // samples now
-  std::int64_t waiting = 0;     // samples now
-  double kv_usage = 0;          // share of the pool in use now
-  double kv_usage_peak = 0;     // since it was last taken
-};
-
 /// Takes requests and turns them into steps: schedule(), forward and sampling by the caller,
 /// commit(). Everything else happens between steps; abort() may be called at any time.
 ///
-/// A step holds one row of each sample that is being decoded, then chunks of prompts in order of
-/// arrival, up to the budget. A group starts when its prompt and the longest form of all its
-/// samples fit beside what was promised to others, so that nothing that runs ever lacks a block;
-/// the first that does not fit holds the queue. One that begins like a prompt whose rows are being
-/// computed waits until it can share them. A group's prompt is computed once and forked.
+/// A step holds one row of each sample that is being decoded, then guessed tokens, then chunks of
+/// prompts, up to the budget. What comes first is told by priority, then arrival. A sample that
+/// finds no block takes those of the last that runs, which is computed again later; the first is
+/// never a victim and fits alone, so that something always ends. A group starts when its whole
+/// prompt fits beside a block for each running sample; the first that does not fit holds the
+/// queue. One that begins like a prompt whose rows are being computed waits until it can share
+/// them. A group's prompt is computed once and forked.
 ///
 /// Not thread safe; the engine thread owns it.
 class Scheduler {
@@ -66,8 +40,11 @@ class Scheduler {
   /// when nothing of that name is alive.
   bool abort(std::int64_t draw, std::optional<std::int32_t> sample = std::nullopt);
 
-  /// True while samples run or wait, or ended ones have not been taken.
+  /// True while a step would do something: compute, or hand out what ended.
   [[nodiscard]] bool has_work() const;
+
+  /// True when no request is running or waiting, paused ones included.
+  [[nodiscard]] bool is_idle() const { return running_.empty() && waiting_.empty(); }
 
   /// The next step; empty when there is nothing to compute. commit() has to follow.
   [[nodiscard]] StepPlan schedule();
@@ -79,18 +56,26 @@ class Scheduler {
   /// What ended since the last time, for a caller that aborts and takes no further step.
   std::vector<FinishedSample> take_finished() { return std::exchange(finished_, {}); }
 
+  /// Between steps. A second pause() replaces the mode of the first.
+  void pause(PauseMode mode);
+  void resume() { paused_.reset(); }
+  [[nodiscard]] bool is_paused() const { return paused_.has_value(); }
+
   /// The weights are now `version`, greater than before: cached prefixes of older ones are out of
   /// reach at once. Running samples go on; each token carries the version it was sampled with.
   void set_weight_version(WeightVersion version);
   [[nodiscard]] WeightVersion weight_version() const { return version_; }
 
   /// Empties the prefix cache, as must be done when the arena's pages were given back. False, with
-  /// nothing changed, while anything runs.
+  /// nothing changed, while any sequence holds blocks.
   [[nodiscard]] bool reset_cache() { return blocks_.reset_cache(); }
 
-  /// Takes the blocks of a running sample (or of the prompt that it is still part of) and puts it
-  /// at the head of the queue, to be computed again. False when it does not run.
+  /// Takes the blocks of a running sample (or of the prompt that it is still part of), to be
+  /// computed again. False when it does not run.
   bool preempt(std::int64_t draw, std::int32_t sample);
+
+  /// The same for everything that runs: afterwards no block is in use.
+  void preempt_all();
 
   [[nodiscard]] SchedulerCounters counters() const;
 
@@ -98,7 +83,7 @@ class Scheduler {
   double take_kv_usage_peak() { return std::exchange(counters_.kv_usage_peak, 0.0); }
   [[nodiscard]] const BlockManager& blocks() const { return blocks_; }
 
-  /// Throws tandem::Error unless all books balance: see BlockManager, and promises to sequences.
+  /// Throws tandem::Error unless all books balance: see BlockManager, and the order of the queues.
   void check_invariants() const;
 
  private:
@@ -111,18 +96,30 @@ class Scheduler {
     std::optional<std::int32_t> sample;
   };
   using Owned = std::unique_ptr<Sequence>;
+  using Queue = std::vector<Owned>;  // by Sequence::order()
 
-  void place(Sequence& sequence, std::int64_t num_rows, StepPlan& plan);
-  [[nodiscard]] std::int64_t chunk(const Sequence& sequence, std::int64_t num_placed) const;
-  void admit(StepPlan& plan);
+  bool grant_decoding();
+  void grant_drafts();
+  void grant_chunks();
+  void admit();
+  void grant(Sequence& sequence, std::int64_t num_rows);
+  void count(const Sequence& sequence, std::int64_t num_rows);
+  [[nodiscard]] std::int64_t chunk(const Sequence& sequence) const;
+  [[nodiscard]] bool is_held_back(const Sequence& sequence, std::int64_t num_hits) const;
+  [[nodiscard]] bool fits(const Sequence& sequence, const PrefixMatch& match) const;
+  [[nodiscard]] StepPlan make_plan();
   void start(Sequence& sequence, const PrefixMatch& match);
-  void reserve(Sequence& sequence, std::int64_t num_blocks);
+  void take_blocks(Queue::iterator victim);
+  static void insert(Owned sequence, Queue& queue);
+  [[nodiscard]] static std::int64_t num_samples(const Queue& queue);
 
-  void accept(Sequence& sample, const SampledToken& token);
+  std::optional<Stop> accept(Sequence& sample, const SampledToken& token);
+  void accept_drawn(Sequence& sample, std::span<const SampledToken> tokens);
   void start_samples(Sequence& prompt, std::span<const SampledToken> tokens);
+  void share_blocks(Sequence& prompt);
   Owned make_sample(GroupState& group, std::int32_t sample) const;
   void finish(Sequence& sample, Stop stop);
-  void release(Sequence& sequence);
+  static void release(Sequence& sequence);
   void sweep();
 
   bool apply(const Abort& abort);
@@ -134,10 +131,12 @@ class Scheduler {
   BlockManager blocks_;
   WeightVersion version_ = 0;
   std::map<std::pair<std::int64_t, std::int32_t>, std::unique_ptr<GroupState>> groups_;
-  std::deque<Owned> waiting_;   // first to start in front
-  std::vector<Owned> running_;  // in the order they started
-  std::int64_t promised_ = 0;   // sum of `reserved` over running_
+  std::int64_t num_added_ = 0;
+  Queue waiting_;
+  Queue running_;
+  std::optional<PauseMode> paused_;
   bool in_step_ = false;
+  std::int64_t budget_ = 0;          // rows that the step being planned can still take
   std::vector<InFlight> in_flight_;  // one for each sequence of the step
   std::vector<Abort> aborts_;        // that wait for the step's end
   std::vector<FinishedSample> finished_;

@@ -1,5 +1,6 @@
 // The second half of the scheduler: what happens to sequences after the forward of a step.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/error.h"
@@ -32,20 +33,20 @@ std::vector<FinishedSample> Scheduler::commit(const StepPlan& plan,
                plan.samples.size());
   for (const InFlight& part : in_flight_) {
     Sequence& sequence = *part.sequence;
-    sequence.computed += part.num_rows;
+    sequence.computed += part.num_rows - sequence.num_drafts;
     sequence.high_water = std::max(sequence.high_water, sequence.computed);
     blocks_.copied(*sequence.table);
     blocks_.commit(*sequence.table, sequence.ids, sequence.computed);
     if (sequence.computed < sequence.length()) {
       continue;
     }
-    const auto num_drawn = static_cast<std::size_t>(sequence.width());
+    const auto num_drawn = static_cast<std::size_t>(sequence.width() + sequence.num_drafts);
     const auto tokens = sampled.first(num_drawn);
     sampled = sampled.subspan(num_drawn);
     if (sequence.is_prompt()) {
       start_samples(sequence, tokens);
     } else {
-      accept(sequence, tokens.front());
+      accept_drawn(sequence, tokens);
     }
   }
   in_step_ = false;
@@ -60,49 +61,79 @@ std::vector<FinishedSample> Scheduler::commit(const StepPlan& plan,
   return take_finished();
 }
 
-void Scheduler::accept(Sequence& sample, const SampledToken& token) {
+std::optional<Stop> Scheduler::accept(Sequence& sample, const SampledToken& token) {
   if (!token.finite) {
     ++counters_.nan_rows;
-    finish(sample, {FinishReason::kError, std::nullopt, {}});
-    return;
+    return Stop{FinishReason::kError, std::nullopt, {}};
   }
   append_token(token, version_, sample.output);
   sample.ids.push_back(token.id);
-  const auto num_tokens = static_cast<std::int64_t>(sample.output.ids.size());
-  if (auto stop = sample.stop_rules->push(token.id, num_tokens)) {
+  return sample.stop_rules->push(token.id, static_cast<std::int64_t>(sample.output.ids.size()));
+}
+
+// The token behind each guess is of use while the guesses were drawn: then the row that it was
+// drawn from is the row of a run without guesses. The rows of the others count as never computed.
+void Scheduler::accept_drawn(Sequence& sample, std::span<const SampledToken> tokens) {
+  const std::vector<TokenId> drafts(sample.ids.end() - sample.num_drafts, sample.ids.end());
+  sample.ids.resize(sample.ids.size() - drafts.size());
+  sample.num_drafts = 0;
+  std::optional<Stop> stop;
+  for (std::size_t i = 0; i < tokens.size() && !stop; ++i) {
+    if (i > 0 && tokens[i - 1].id != drafts[i - 1]) {
+      break;
+    }
+    stop = accept(sample, tokens[i]);
+    counters_.drafts_accepted += i > 0 ? 1 : 0;
+    counters_.tokens_decode += i > 0 ? 1 : 0;
+  }
+  if (!drafts.empty()) {
+    sample.computed = sample.length() - 1;
+    sample.high_water = std::max(sample.high_water, sample.computed);
+    blocks_.shrink(*sample.table, sample.length());
+    sample.slots.resize(sample.table->blocks().size() *
+                        static_cast<std::size_t>(blocks_.block_size()));
+    blocks_.commit(*sample.table, sample.ids, sample.computed);
+  }
+  if (stop) {
     finish(sample, std::move(*stop));
   }
 }
 
-// The samples that go on after their first token get the prompt's blocks: the last one takes the
-// table, the others fork it.
 void Scheduler::start_samples(Sequence& prompt, std::span<const SampledToken> tokens) {
   GroupState& group = *prompt.group;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     Owned sample = make_sample(group, group.open[i]);
-    accept(*sample, tokens[i]);
-    if (!sample->done) {
+    if (auto stop = accept(*sample, tokens[i])) {
+      finish(*sample, std::move(*stop));
+    } else {
       prompt.successors.push_back(std::move(sample));
     }
   }
   group.open.clear();
   prompt.done = true;
-  reserve(prompt, 0);
+  share_blocks(prompt);
+}
+
+// The samples that go on after their first token get the prompt's blocks: the first one takes the
+// table, the others fork it. Those that find no block for their copy are computed again later.
+void Scheduler::share_blocks(Sequence& prompt) {
+  Sequence* first = nullptr;
   for (const Owned& sample : prompt.successors) {
-    if (sample == prompt.successors.back()) {
+    sample->high_water = prompt.length();
+    if (first == nullptr) {
       sample->table = std::move(*prompt.table);
+      first = sample.get();
     } else {
-      sample->table = blocks_.fork(*prompt.table, prompt.length());
-      TANDEM_CHECK(sample->table.has_value(), "draw {}: no block for a fork", group.request.draw);
+      sample->table = blocks_.fork(*first->table, prompt.length());
+      if (!sample->table) {
+        ++counters_.preemptions;
+        continue;
+      }
       ++counters_.forks;
       counters_.cow_copies += sample->table->pending_copy() ? 1 : 0;
     }
     sample->computed = prompt.length();
-    sample->high_water = prompt.length();
     sample->root = prompt.root;
-    refresh_slots(*sample, blocks_.block_size());
-    const auto num_blocks = static_cast<std::int64_t>(sample->table->blocks().size());
-    reserve(*sample, peak_blocks_of_sample(group, blocks_) - num_blocks);
   }
   prompt.table.reset();
 }
@@ -134,83 +165,25 @@ void Scheduler::finish(Sequence& sample, Stop stop) {
 }
 
 void Scheduler::release(Sequence& sequence) {
-  reserve(sequence, 0);
   sequence.table.reset();
   sequence.slots.clear();
 }
 
 // Replaces prompts that are done by their samples, and forgets what has ended.
 void Scheduler::sweep() {
-  std::vector<Owned> running;
-  for (Owned& sequence : running_) {
-    if (!sequence->done) {
-      running.push_back(std::move(sequence));
-      continue;
-    }
-    std::ranges::move(sequence->successors, std::back_inserter(running));
-  }
-  running_ = std::move(running);
-  std::erase_if(waiting_, [](const Owned& sequence) { return sequence->done; });
-  std::erase_if(groups_, [](const auto& item) { return item.second->num_unfinished == 0; });
-}
-
-bool Scheduler::abort(std::int64_t draw, std::optional<std::int32_t> sample) {
-  const Abort abort{draw, sample};
-  if (!in_step_) {
-    return apply(abort);
-  }
-  aborts_.push_back(abort);
-  return alive(abort);
-}
-
-bool Scheduler::alive(const Abort& abort) const {
-  const auto names = [&](const Owned& sequence) {
-    return stands_for(*sequence, abort.draw, abort.sample);
-  };
-  return std::ranges::any_of(running_, names) || std::ranges::any_of(waiting_, names);
-}
-
-bool Scheduler::apply(const Abort& abort) {
-  bool found = false;
+  Queue started;
   for (const Owned& sequence : running_) {
-    found |= abort_in(*sequence, abort);
+    std::ranges::move(sequence->successors, std::back_inserter(started));
+    sequence->successors.clear();
   }
-  for (const Owned& sequence : waiting_) {
-    found |= abort_in(*sequence, abort);
+  const auto is_done = [](const Owned& sequence) { return sequence->done; };
+  std::erase_if(running_, is_done);
+  std::erase_if(waiting_, is_done);
+  for (Owned& sample : started) {
+    Queue& queue = sample->table ? running_ : waiting_;
+    insert(std::move(sample), queue);
   }
-  sweep();
-  return found;
-}
-
-bool Scheduler::abort_in(Sequence& sequence, const Abort& abort) {
-  if (!stands_for(sequence, abort.draw, abort.sample)) {
-    return false;
-  }
-  const Stop stop{FinishReason::kAbort, std::nullopt, {}};
-  if (!sequence.is_prompt()) {
-    ++counters_.aborts;
-    finish(sequence, stop);
-    return true;
-  }
-  GroupState& group = *sequence.group;
-  const auto is_named = [&](std::int32_t sample) {
-    return !abort.sample || sample == *abort.sample - group.request.first_sample;
-  };
-  for (const std::int32_t sample : group.open) {
-    if (is_named(sample)) {
-      ++counters_.aborts;
-      finish(*make_sample(group, sample), stop);
-    }
-  }
-  std::erase_if(group.open, is_named);
-  if (group.open.empty()) {
-    release(sequence);
-    sequence.done = true;
-  } else if (sequence.table) {
-    const auto num_blocks = static_cast<std::int64_t>(sequence.table->blocks().size());
-    reserve(sequence, peak_blocks(sequence, blocks_) - num_blocks);
-  }
-  return true;
+  std::erase_if(groups_, [](const auto& item) { return item.second->num_unfinished == 0; });
 }
 
 }  // namespace tandem::rollout

@@ -5,46 +5,45 @@
 namespace tandem::rollout {
 namespace {
 
+RandomKey random_key(const GroupRequest& request, std::int32_t sample, std::size_t position) {
+  return {.seed = request.params.seed,
+          .draw = static_cast<std::uint64_t>(request.draw),
+          .sample = static_cast<std::uint32_t>(request.first_sample + sample),
+          .turn = static_cast<std::uint32_t>(request.turn),
+          .position = static_cast<std::uint32_t>(position)};
+}
+
+// The token behind the first `length` of the sequence, drawn from the last of plan.sample_rows.
+void append_sample(const Sequence& sequence,
+                   std::int32_t sample,
+                   std::size_t length,
+                   StepPlan& plan) {
+  const GroupRequest& request = sequence.group->request;
+  SampleEntry& entry = plan.samples.emplace_back();
+  entry.logits_row = static_cast<std::int32_t>(plan.sample_rows.size()) - 1;
+  entry.input.params = &request.params;
+  entry.input.context = std::span(sequence.ids).first(length);
+  entry.input.num_generated = static_cast<std::int64_t>(length - request.prompt.size());
+  entry.input.key = random_key(request, sample, length);
+}
+
 void append_samples(const Sequence& sequence, StepPlan& plan) {
-  const GroupState& group = *sequence.group;
-  const auto logits_row = static_cast<std::int32_t>(plan.sample_rows.size());
-  plan.sample_rows.push_back(static_cast<std::int32_t>(plan.ids.size()) - 1);
-  const auto add = [&](std::int32_t sample) {
-    SampleEntry& entry = plan.samples.emplace_back();
-    entry.logits_row = logits_row;
-    entry.input.params = &group.request.params;
-    entry.input.context = sequence.ids;
-    entry.input.num_generated = static_cast<std::int64_t>(sequence.output.ids.size());
-    entry.input.key = random_key(sequence, sample);
-  };
+  const auto end = static_cast<std::int32_t>(plan.ids.size());
   if (!sequence.is_prompt()) {
-    add(sequence.sample);
+    for (std::int64_t i = 0; i <= sequence.num_drafts; ++i) {
+      plan.sample_rows.push_back(static_cast<std::int32_t>(end - 1 - sequence.num_drafts + i));
+      append_sample(
+          sequence, sequence.sample, static_cast<std::size_t>(sequence.length() + i), plan);
+    }
     return;
   }
-  for (const std::int32_t sample : group.open) {
-    add(sample);
+  plan.sample_rows.push_back(end - 1);
+  for (const std::int32_t sample : sequence.group->open) {
+    append_sample(sequence, sample, sequence.ids.size(), plan);
   }
 }
 
 }  // namespace
-
-std::int64_t peak_blocks_of_sample(const GroupState& group, const BlockManager& blocks) {
-  return blocks.blocks_for(group.prompt_length() + group.max_new_tokens - 1);
-}
-
-std::int64_t peak_blocks_of_prompt(const GroupState& group, const BlockManager& blocks) {
-  const std::int64_t of_sample = peak_blocks_of_sample(group, blocks);
-  if (group.max_new_tokens == 1) {
-    return of_sample;  // the samples end with their first token and need no rows of their own
-  }
-  const std::int64_t num_shared = group.prompt_length() / blocks.block_size();
-  return num_shared + static_cast<std::int64_t>(group.open.size()) * (of_sample - num_shared);
-}
-
-std::int64_t peak_blocks(const Sequence& sequence, const BlockManager& blocks) {
-  return sequence.is_prompt() ? peak_blocks_of_prompt(*sequence.group, blocks)
-                              : peak_blocks_of_sample(*sequence.group, blocks);
-}
 
 bool stands_for(const Sequence& sequence, std::int64_t draw, std::optional<std::int32_t> sample) {
   const GroupState& group = *sequence.group;
@@ -82,18 +81,9 @@ void append_rows(const Sequence& sequence, std::int64_t num_rows, StepPlan& plan
   if (sequence.table->pending_copy()) {
     plan.copies.push_back(*sequence.table->pending_copy());
   }
-  if (end == sequence.length()) {
+  if (end == sequence.length() + sequence.num_drafts) {
     append_samples(sequence, plan);
   }
-}
-
-RandomKey random_key(const Sequence& sequence, std::int32_t sample) {
-  const GroupRequest& request = sequence.group->request;
-  return {.seed = request.params.seed,
-          .draw = static_cast<std::uint64_t>(request.draw),
-          .sample = static_cast<std::uint32_t>(request.first_sample + sample),
-          .turn = static_cast<std::uint32_t>(request.turn),
-          .position = static_cast<std::uint32_t>(sequence.length())};
 }
 
 }  // namespace tandem::rollout

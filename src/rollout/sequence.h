@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "rollout/block_manager.h"
@@ -17,7 +18,8 @@ struct GroupState {
   std::int64_t max_new_tokens = 0;  // the request's, cut to what the model's length leaves
   std::vector<std::int32_t> open;   // samples that the shared prompt is still to become
   std::int32_t num_unfinished = 0;
-  bool counted = false;  // in the prefix statistics
+  std::int64_t arrival = 0;  // requests are numbered as they are added
+  bool started = false;      // rows of its prompt were planned, and count in the statistics
 
   [[nodiscard]] std::int64_t prompt_length() const {
     return static_cast<std::int64_t>(request.prompt.size());
@@ -31,10 +33,10 @@ struct Sequence {
 
   GroupState* group = nullptr;  // not owned
   std::int32_t sample = kSharedPrompt;
-  std::vector<TokenId> ids;         // prompt and output
+  std::vector<TokenId> ids;         // prompt and output, and during a step the drafts behind them
+  std::int64_t num_drafts = 0;      // tokens at the end of ids that are guessed
   std::int64_t computed = 0;        // positions whose KV rows are valid
   std::int64_t high_water = 0;      // greatest `computed` so far: rows below it are done again
-  std::int64_t reserved = 0;        // blocks promised to it beyond those in `table`
   CacheRoot root;                   // of the moment it was started
   std::optional<BlockTable> table;  // while it runs
   std::vector<std::int32_t> slots;  // per position that `table` has room for
@@ -44,23 +46,20 @@ struct Sequence {
   std::vector<std::unique_ptr<Sequence>> successors;  // samples of a prompt that is done
 
   [[nodiscard]] bool is_prompt() const { return sample == kSharedPrompt; }
-  [[nodiscard]] std::int64_t length() const { return static_cast<std::int64_t>(ids.size()); }
+  [[nodiscard]] std::int64_t length() const {
+    return static_cast<std::int64_t>(ids.size()) - num_drafts;
+  }
   [[nodiscard]] bool is_decoding() const { return !is_prompt() && computed + 1 == length(); }
   /// Samples that it stands for.
   [[nodiscard]] std::int64_t width() const {
     return is_prompt() ? static_cast<std::int64_t>(group->open.size()) : 1;
   }
+  [[nodiscard]] bool reads_cache() const { return group->request.read_cache; }
+  /// What comes first: the lower priority number, then who was added first, then the sample.
+  [[nodiscard]] auto order() const {
+    return std::tuple(group->request.priority, group->arrival, sample);
+  }
 };
-
-/// The most blocks that a sample of `group` holds, those of the prompt included. The KV of its very
-/// last token is never needed.
-std::int64_t peak_blocks_of_sample(const GroupState& group, const BlockManager& blocks);
-
-/// The most blocks that the prompt of `group` and its open samples hold at one time.
-std::int64_t peak_blocks_of_prompt(const GroupState& group, const BlockManager& blocks);
-
-/// The most blocks that `sequence` and the samples it becomes hold at one time.
-std::int64_t peak_blocks(const Sequence& sequence, const BlockManager& blocks);
 
 /// True when `sequence` is, or is still to become, `sample` of `draw`; any of its samples without
 /// one.
@@ -69,11 +68,8 @@ bool stands_for(const Sequence& sequence, std::int64_t draw, std::optional<std::
 /// Brings `slots` up to the blocks of the table.
 void refresh_slots(Sequence& sequence, std::int32_t block_size);
 
-/// Adds the next `num_rows` rows of `sequence` to `plan`, its pending copy, and the tokens to draw
-/// when they reach its end.
+/// Adds the next `num_rows` rows of `sequence`, its drafts among them, to `plan`, its pending copy,
+/// and the tokens to draw when they reach its end: one, and one behind each draft.
 void append_rows(const Sequence& sequence, std::int64_t num_rows, StepPlan& plan);
-
-/// The key of the random number that draws the next token of `sample` in the sequence's group.
-RandomKey random_key(const Sequence& sequence, std::int32_t sample);
 
 }  // namespace tandem::rollout

@@ -22,6 +22,7 @@ struct GroupRequest {
   std::int32_t turn = 0;  // of a conversation; part of the random key
   std::vector<TokenId> prompt = {};
   SamplingParams params = {};
+  std::int32_t priority = 0;    // lower ones come first; equal ones in order of arrival
   std::string cache_salt = {};  // requests with different salts share no block
   bool read_cache = true;       // false: computes the whole prompt, and still fills the cache
 };

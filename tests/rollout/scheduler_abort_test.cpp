@@ -134,8 +134,8 @@ TEST_CASE("a fork that is aborted before its copy was made gives both blocks bac
   engine.step();
   engine.step();
   CHECK(engine.scheduler.counters().cow_copies == 3);
-  CHECK(engine.scheduler.abort(0, 3));  // the one that took the prompt's own blocks
-  CHECK(engine.scheduler.abort(0, 0));
+  CHECK(engine.scheduler.abort(0, 0));  // the one that took the prompt's own blocks
+  CHECK(engine.scheduler.abort(0, 3));
   engine.scheduler.check_invariants();
   check_clean(engine, 4);
   for (const std::int32_t sample : {1, 2}) {

@@ -157,7 +157,9 @@ struct FakeEngine {
   }
 
   /// What `sample` of `request` must be, from the definition: no cache, no batch, no scheduler.
-  std::vector<TokenId> expected(const rollout::GroupRequest& request, std::int32_t sample) {
+  std::vector<rollout::SampledToken> expected_tokens(const rollout::GroupRequest& request,
+                                                     std::int32_t sample) {
+    std::vector<rollout::SampledToken> tokens;
     std::vector<TokenId> ids = request.prompt;
     rollout::StopRules rules(request.params, request.params.max_new_tokens, nullptr);
     for (std::int64_t n = 0;; ++n) {
@@ -172,11 +174,34 @@ struct FakeEngine {
                                   .sample = static_cast<std::uint32_t>(sample),
                                   .turn = static_cast<std::uint32_t>(request.turn),
                                   .position = static_cast<std::uint32_t>(ids.size())}});
+      tokens.push_back(token);
       ids.push_back(token.id);
       if (rules.push(token.id, n + 1)) {
-        return {ids.begin() + static_cast<std::ptrdiff_t>(request.prompt.size()), ids.end()};
+        return tokens;
       }
     }
+  }
+
+  std::vector<TokenId> expected(const rollout::GroupRequest& request, std::int32_t sample) {
+    std::vector<TokenId> ids;
+    for (const auto& token : expected_tokens(request, sample)) {
+      ids.push_back(token.id);
+    }
+    return ids;
+  }
+
+  /// True when the ids, log-probabilities and sets of a finished sample are those expected.
+  bool is_as_expected(const rollout::GroupRequest& request, std::int32_t sample) {
+    const rollout::FinishedSample& got = finished.at({request.draw, sample});
+    const auto tokens = expected_tokens(request, sample);
+    bool same = got.ids.size() == tokens.size() && got.logprobs.size() == tokens.size() &&
+                got.versions.size() == tokens.size();
+    for (std::size_t i = 0; same && i < tokens.size(); ++i) {
+      const AllowedSet allowed = got.allowed.empty() ? AllowedSet{} : got.allowed.at(i);
+      same = got.ids[i] == tokens[i].id && got.logprobs[i] == tokens[i].logprob &&
+             allowed == tokens[i].allowed;
+    }
+    return same;
   }
 
   rollout::Scheduler scheduler;

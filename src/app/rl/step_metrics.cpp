@@ -165,7 +165,16 @@ void add_rollout_metrics(const rollout::SchedulerCounters& before,
   metrics["rollout/prefix_hit_rate"] =
       share(after.prefix_hit_tokens - before.prefix_hit_tokens,
             after.prefix_query_tokens - before.prefix_query_tokens);
-  metrics["rollout/preemptions"] = static_cast<double>(after.preemptions - before.preemptions);
+  const auto add = [&](const char* name, std::int64_t rollout::SchedulerCounters::*counter) {
+    metrics[name] = static_cast<double>(after.*counter - before.*counter);
+  };
+  using Counters = rollout::SchedulerCounters;
+  add("rollout/preemptions", &Counters::preemptions);
+  add("rollout/tokens_recomputed", &Counters::tokens_recomputed);
+  if (after.drafts > before.drafts) {
+    add("rollout/drafts", &Counters::drafts);
+    add("rollout/drafts_accepted", &Counters::drafts_accepted);
+  }
 }
 
 }  // namespace tandem::app

@@ -30,7 +30,8 @@ void add_reward_metrics(std::span<const Group> groups,
 /// loss, grad_norm, learning_rate, entropy, kl, clip_ratio/*, sampling/*, numerics/*, train/*.
 void add_train_metrics(const trainer::TrainStepReport& report, bool with_kl, Metrics& metrics);
 
-/// rollout/{prefix_hit_rate,kv_usage_max,preemptions} of what happened between two readings.
+/// rollout/{prefix_hit_rate,preemptions,tokens_recomputed} of what happened between two readings,
+/// and rollout/{drafts,drafts_accepted} where tokens were guessed.
 void add_rollout_metrics(const rollout::SchedulerCounters& before,
                          const rollout::SchedulerCounters& after,
                          Metrics& metrics);
