@@ -1,5 +1,6 @@
 // A row of attention has the same bits however it is computed; and the test that says so can fail.
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <random>
 #include <string>
@@ -118,6 +119,72 @@ TEST_CASE("decode, chunks, slots and trees give the bits of a whole prefill") {
       CHECK(is_row_invariant(attention, tokens));
       tokens.options.softcap = 2;
       CHECK(is_row_invariant(attention, tokens));
+    }
+  }
+}
+
+// Prompts with the paths that go on from each, of various lengths: groups of rows that share keys.
+struct Forks {
+  PathBuilder all;
+  std::vector<PathBuilder> alone;  // each path by itself
+  std::int64_t num_slots = 0;
+};
+
+Forks make_forks(std::int32_t rows_a_path) {
+  Forks forks;
+  std::mt19937 random(17);
+  std::int32_t next_slot = 0;
+  const auto extend = [&](std::vector<std::int32_t> path, int count) {
+    for (int i = 0; i < count; ++i) {
+      path.push_back(next_slot++);
+    }
+    return path;
+  };
+  for (const int prompt_length : {7, 16, 53, 100}) {
+    const auto prompt = extend({}, prompt_length);
+    for (int fork = 0; fork < 9; ++fork) {
+      // The third path of each prompt leaves it early, and the fifth is only the prompt.
+      const auto shared = fork == 2 ? prompt_length / 2 : prompt_length;
+      const int tail = fork == 4 ? 0 : 1 + static_cast<int>(random() % 40);
+      const auto path = extend({prompt.begin(), prompt.begin() + shared}, tail);
+      const auto first = std::max<std::int32_t>(0, std::ssize(path) - rows_a_path);
+      forks.all.add(path, first);
+      forks.alone.emplace_back().add(path, first);
+    }
+  }
+  forks.num_slots = next_slot;
+  return forks;
+}
+
+TEST_CASE("rows that share a prompt have the bits of each row alone, on any number of threads") {
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    for (const auto& [width, rows_a_path, window] : {std::array<std::int32_t, 3>{64, 1, 0},
+                                                     {64, 3, 0},
+                                                     {24, 2, 0},
+                                                     {20, 1, 37},
+                                                     {64, 12, 37},
+                                                     {64, 1, 37}}) {
+      CAPTURE(width);
+      CAPTURE(rows_a_path);
+      at::manual_seed(21);
+      const Forks forks = make_forks(rows_a_path);
+      const auto num_rows = static_cast<std::int64_t>(forks.all.positions.size());
+      const auto q = at::randn({num_rows, 6, width}).to(type);
+      const auto k = at::randn({forks.num_slots, 2, width}).to(type);
+      const auto v = at::randn({forks.num_slots, 2, width}).to(type);
+      const AttentionOptions options = {0.3, window, window > 0 ? 2.0 : 0.0};
+      std::vector<at::Tensor> alone;
+      std::int64_t row = 0;
+      for (const PathBuilder& path : forks.alone) {
+        const auto count = static_cast<std::int64_t>(path.positions.size());
+        alone.push_back(attention(q.narrow(0, row, count), k, v, path.paths(), options));
+        row += count;
+      }
+      for (const int num_threads : {1, 2, 4}) {
+        set_compute_threads(num_threads);
+        CHECK(test::same_bits(attention(q, k, v, forks.all.paths(), options), at::cat(alone)));
+      }
+      set_compute_threads(1);
     }
   }
 }
