@@ -97,6 +97,8 @@ std::vector<FinishedSample> Engine::step() {
     return ended;
   }
   const at::NoGradGuard no_grad;
+  const bool has_prompts = plan.ids.size() > plan.sequences.size();
+  const SpanRecorder::Scope span(config_.spans, has_prompts ? "prefill" : "decode");
   copy_blocks(plan);
   const auto hidden = forward(plan);
   const KeptRows kept = kept_rows(plan);  // the plan's views end with the commit
@@ -170,6 +172,7 @@ void Engine::copy_blocks(const StepPlan& plan) {
 }
 
 at::Tensor Engine::forward(const StepPlan& plan) {
+  const SpanRecorder::Scope span(config_.spans, "forward");
   std::vector<std::int32_t> key_slots;
   std::vector<std::int64_t> start_of_sequence;
   for (const auto& sequence : plan.sequences) {
@@ -190,6 +193,7 @@ at::Tensor Engine::forward(const StepPlan& plan) {
 }
 
 std::vector<SampledToken> Engine::sample(const StepPlan& plan, const at::Tensor& hidden) {
+  const SpanRecorder::Scope span(config_.spans, "sample");
   std::vector<SampledToken> tokens(plan.samples.size());
   const std::vector<std::int64_t> rows(plan.sample_rows.begin(), plan.sample_rows.end());
   const auto num_rows = static_cast<std::int64_t>(rows.size());

@@ -117,6 +117,7 @@ PolicyLossSums PolicyTrainer::run_microbatch(std::span<const TrainSequence> sequ
   PassOptions options = {.temperature = config_.temperature, .num_ids = config_.num_ids};
   TokenValues ref_logp;
   if (config_.loss.kl.coefficient != 0) {
+    const SpanRecorder::Scope span(config_.spans, "reference");
     const Stopwatch watch;
     ref_logp = PackedPass(*reference_, packs, allowed, options).logprobs();
     report.reference_s += watch.seconds();
@@ -125,7 +126,10 @@ PolicyLossSums PolicyTrainer::run_microbatch(std::span<const TrainSequence> sequ
   options.checkpoint_layers = config_.checkpoint_layers;
   options.keep_logits = config_.keep_logits;
   options.tape = config_.tape;
-  PackedPass pass(decoder_, packs, allowed, options);
+  auto pass = [&] {
+    const SpanRecorder::Scope span(config_.spans, "forward");
+    return PackedPass(decoder_, packs, allowed, options);
+  }();
   report.num_rows += pass.num_rows();
   report.num_sampled_rows += pass.was_sampled() ? pass.num_rows() : 0;
 
@@ -156,11 +160,13 @@ PolicyLossSums PolicyTrainer::run_microbatch(std::span<const TrainSequence> sequ
   if (config_.loss.entropy_coefficient == 0) {
     entropy_slopes.clear();
   }
+  const SpanRecorder::Scope span(config_.spans, "backward");
   pass.backward(logp_slopes, entropy_slopes);
   return sums;
 }
 
 void PolicyTrainer::apply(double rate, TrainStepReport& report) {
+  const SpanRecorder::Scope span(config_.spans, "optimizer");
   const Stopwatch watch;
   const auto result = update_weights(decoder_.weights(), optimizer_, rate);
   report.optimizer_s += watch.seconds();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/spans.h"
 #include "model/decoder.h"
 #include "protocol/trajectory.h"
 #include "trainer/loss_normalizer.h"
@@ -34,6 +35,7 @@ struct TrainStepConfig {
   double temperature = 1;                   // of sampling
   std::int64_t num_ids = 0;                 // of the tokenizer; ids at or above it do not exist
   std::uint64_t seed = 0;
+  SpanRecorder* spans = nullptr;                // not owned; where the parts of a step are recorded
   const model::ActivationTape* tape = nullptr;  // what the sampler kept of the rollout, or null
 };
 

@@ -118,6 +118,7 @@ TEST_CASE("the page has curves, completions, times and settings, and nothing fro
                             "Where the time goes",
                             "Reward by function",
                             "Validation",
+                            "Parts of a step",
                             "Spans of the last steps"}) {
     CAPTURE(title);
     CHECK(page.find(fmt::format("<h3>{}", title)) != std::string::npos);

@@ -1,6 +1,8 @@
 // The smallest recipe from random weights to a policy that learnt, by the program itself.
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <sstream>
 
 #include <doctest/doctest.h>
 
@@ -35,6 +37,61 @@ double last_reward(const std::vector<MetricLine>& steps) {
 
 bool learnt(const std::vector<MetricLine>& steps) {
   return last_reward(steps) > 0.2 && last_reward(steps) >= warm_up_reward(steps) + 0.15;
+}
+
+// The part of the steps' time that the outermost spans within them cover.
+double covered_by_spans(const std::filesystem::path& run, const std::vector<MetricLine>& steps) {
+  double covered = 0;
+  bool in_step = false;
+  std::istringstream in(read_file(run / "trace.jsonl"));
+  for (std::string line; std::getline(in, line);) {
+    const auto span = nlohmann::json::parse(line);
+    in_step = span.at("depth") == 0 ? span.at("name") == "step" : in_step;
+    covered += in_step && span.at("depth") == 1 ? span.at("seconds").get<double>() : 0;
+  }
+  double whole = 0;
+  for (const MetricLine& step : steps) {
+    whole += step.at("step_time");
+  }
+  return covered / whole;
+}
+
+// The complete events of the run's Chrome trace, as `report` writes it.
+std::vector<nlohmann::json> chrome_events(const std::filesystem::path& run) {
+  const auto file = run / "trace.json";
+  const auto report = test::run_program({"report", run.string(), "--chrome-trace", file.string()});
+  REQUIRE_MESSAGE(report.status == 0, report.err);
+  std::vector<nlohmann::json> events;
+  const auto trace = nlohmann::json::parse(read_file(file));
+  for (const auto& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "X") {
+      events.push_back(event);
+    }
+  }
+  return events;
+}
+
+void check_spans(const std::filesystem::path& run) {
+  const double covered = covered_by_spans(run, steps_of(run));
+  CHECK(covered > 0.95);
+  CHECK(covered < 1.001);
+  std::set<std::string> names;
+  for (const auto& event : chrome_events(run)) {
+    names.insert(event.at("name"));
+  }
+  for (const char* name : {"step",
+                           "rollout",
+                           "prefill",
+                           "decode",
+                           "sample",
+                           "reward",
+                           "train",
+                           "forward",
+                           "backward",
+                           "optimizer",
+                           "record"}) {
+    CHECK_MESSAGE(names.count(name) == 1, name);
+  }
 }
 
 // Warms up and trains in `dtype`, and checks that the policy learnt and that sampler and trainer
@@ -73,6 +130,7 @@ TEST_CASE("the tiny recipe learns from its reward, and without a learning rate i
   CHECK(out.find("before: ") != std::string::npos);
   CHECK(out.find("MB at the peak") != std::string::npos);
   CHECK(out.find("report: ") != std::string::npos);
+  check_spans(runs.run_folder("tiny"));
 
   const auto idle =
       test::run_program(runs.train("idle", {"optimizer.learning_rate=0", "trainer.steps=8"}));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/bench/work.h"
 #include "app/session.h"
 
 namespace tandem::app {
@@ -24,12 +25,23 @@ struct BenchSizes {
   std::vector<std::int64_t> batches = {1, 8, 32, 64, 128};
 };
 
+/// What a part of a benchmark had to do, and how long it took.
+struct PartOfBench {
+  double seconds = 0;
+  Work work;
+};
+
 /// One repetition: its seconds, and figures by name. A figure with a '/' in its name belongs to an
 /// object: "tokens_per_s/8".
 struct BenchResult {
   double seconds = 0;
   std::map<std::string, double> figures;
+  std::map<std::string, PartOfBench> parts;  // by name; their rooflines become figures
 };
+
+/// Adds the machine's limits, and for each part `roofline_s` (the seconds that its work takes at
+/// those limits), `roofline_share`, `gflops`, `share_of_fma_limit` and `share_of_dram`.
+void add_roofline(const Session& session, const MachineLimits& limits, BenchResult& result);
 
 /// `rollout`: random prompts, eos ignored, temperature 1, as the trainer calls it.
 BenchResult bench_rollout(const Session& session, const BenchSizes& sizes);
@@ -47,9 +59,15 @@ BenchResult bench_train(const Session& session, const BenchSizes& sizes, bool sh
 /// `step`: one whole RL step with a trivial reward.
 BenchResult bench_step(const Session& session, const BenchSizes& sizes);
 
-/// `kernels`: GFLOP/s of the products at the model's shapes, and their share of what a loop of
-/// fused multiply-adds on registers alone reaches in the same run.
+/// `kernels`: GFLOP/s of the products at the model's shapes, and their share of the machine's
+/// limits, which it measures in the same run.
 BenchResult bench_kernels(const Session& session);
+
+/// Of the session's model, in its precision.
+WorkCounter counter_of(const Session& session);
+
+/// 0 where no time passed.
+double tokens_per_second(std::int64_t tokens, double seconds);
 
 /// Ids that look like text to the kernels: uniform, the same for the same arguments.
 std::vector<TokenId> random_ids(const Session& session, std::int64_t count, std::uint64_t draw);

@@ -5,7 +5,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "app/bench/bench_case.h"
-#include "app/bench/fma_limit.h"
+#include "app/bench/machine_limits.h"
 #include "base/stopwatch.h"
 #include "kernels/linear.h"
 #include "model/decoder.h"
@@ -34,8 +34,11 @@ double seconds_of(const std::function<void()>& call) {
 BenchResult bench_kernels(const Session& session) {
   const at::NoGradGuard no_grad;
   BenchResult result;
-  const double limit = fma_limit_gflops();
+  const MachineLimits limits = measure_machine_limits();
+  const double limit = limits.fma_gflops;
   result.figures["fma_limit_gflops"] = limit;
+  result.figures["bf16_dot_limit_gflops"] = limits.bf16_dot_gflops;
+  result.figures["dram_gb_per_s"] = limits.dram_gb_per_s;
   const auto& layer = session.weights->layers().at(0);
   const auto& c = session.decoder->config();
   struct Product {

@@ -58,10 +58,6 @@ EngineTimes run_timed(rollout::Engine& engine) {
   return times;
 }
 
-double rate(std::int64_t tokens, double seconds) {
-  return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
-}
-
 }  // namespace
 
 std::vector<TokenId> random_ids(const Session& session, std::int64_t count, std::uint64_t draw) {
@@ -87,9 +83,18 @@ BenchResult bench_rollout(const Session& session, const BenchSizes& sizes) {
   const EngineTimes times = run_timed(*engine);
   BenchResult result;
   result.seconds = watch.seconds();
-  result.figures["tokens_per_s"] = rate(times.sampled, result.seconds);
-  result.figures["prefill_tokens_per_s"] = rate(times.prefill_tokens, times.prefill_s);
-  result.figures["decode_tokens_per_s"] = rate(times.decode_tokens, times.decode_s);
+  result.figures["tokens_per_s"] = tokens_per_second(times.sampled, result.seconds);
+  result.figures["prefill_tokens_per_s"] = tokens_per_second(times.prefill_tokens, times.prefill_s);
+  result.figures["decode_tokens_per_s"] = tokens_per_second(times.decode_tokens, times.decode_s);
+  const RolloutSizes work = {.prompts = sizes.prompts,
+                             .samples = sizes.samples,
+                             .prompt_tokens = sizes.prompt_tokens,
+                             .new_tokens = sizes.new_tokens,
+                             .shared_tokens = sizes.shared_text ? sizes.prompt_tokens / 2 : 0};
+  const auto counter = counter_of(session);
+  result.parts["prefill"] = {times.prefill_s, counter.prefill(work)};
+  result.parts["decode"] = {times.decode_s, counter.decode(work)};
+  result.parts["rollout"] = {result.seconds, counter.rollout(work)};
   return result;
 }
 
@@ -102,8 +107,13 @@ BenchResult bench_decode(const Session& session, const BenchSizes& sizes) {
     }
     const EngineTimes times = run_timed(*engine);
     result.seconds += times.decode_s;
-    result.figures["tokens_per_s/" + std::to_string(batch)] =
-        rate(times.decode_tokens, times.decode_s);
+    const std::string name = std::to_string(batch);
+    result.figures["tokens_per_s/" + name] = tokens_per_second(times.decode_tokens, times.decode_s);
+    result.parts[name] = {times.decode_s,
+                          counter_of(session).decode({.prompts = batch,
+                                                      .samples = 1,
+                                                      .prompt_tokens = sizes.prompt_tokens,
+                                                      .new_tokens = sizes.new_tokens})};
   }
   return result;
 }

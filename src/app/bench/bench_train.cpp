@@ -18,10 +18,6 @@ namespace {
 constexpr std::int64_t kRows = 2048;      // of a micro-batch
 constexpr std::int64_t kStepRows = 1024;  // of one in a whole step, as in the recipes
 
-double rate(std::int64_t tokens, double seconds) {
-  return static_cast<double>(tokens) / seconds;
-}
-
 std::vector<trainer::SftExample> training_batch(const Session& session,
                                                 const BenchSizes& sizes,
                                                 bool shared_prompts) {
@@ -82,6 +78,27 @@ std::vector<trainer::TrainSequence> with_trivial_advantages(const std::vector<Gr
   return sequences;
 }
 
+// Of those that give a gradient, as the trainer counts them.
+RowCounts count_rows(std::span<const trainer::TrainSequence> sequences) {
+  std::vector<trainer::PackSequence> packs;
+  for (const auto& sequence : sequences) {
+    if (sequence.advantage != 0) {
+      const Trajectory& t = *sequence.trajectory;
+      packs.push_back({.ids = t.ids, .prompt_length = t.prompt_length, .wanted = t.mask});
+    }
+  }
+  return count_tree_rows(packs);
+}
+
+RowCounts count_rows(std::span<const trainer::SftExample> batch) {
+  std::vector<trainer::PackSequence> packs;
+  for (const auto& example : batch) {
+    packs.push_back(
+        {.ids = example.ids, .prompt_length = example.prompt_length, .wanted = example.mask});
+  }
+  return count_tree_rows(packs);
+}
+
 std::vector<DrawnPrompt> random_prompts(const Session& session, const BenchSizes& sizes) {
   std::vector<DrawnPrompt> prompts;
   for (std::int64_t p = 0; p < sizes.prompts; ++p) {
@@ -92,6 +109,28 @@ std::vector<DrawnPrompt> random_prompts(const Session& session, const BenchSizes
     prompts.push_back(std::move(drawn));
   }
   return prompts;
+}
+
+// The parts of a step, from its figures.
+void add_parts(const Session& session,
+               const BenchSizes& sizes,
+               const RowCounts& trained,
+               double sampled,
+               BenchResult& result) {
+  const auto counter = counter_of(session);
+  const Work rollout = counter.rollout({.prompts = sizes.prompts,
+                                        .samples = sizes.samples,
+                                        .prompt_tokens = sizes.prompt_tokens,
+                                        .new_tokens = sizes.new_tokens});
+  const Work train = {counter.training(trained, sampled)};
+  const Work optimizer = {counter.optimizer()};
+  auto& figures = result.figures;
+  result.parts["rollout"] = {figures["rollout_s"], rollout};
+  result.parts["train"] = {figures["train_s"], train};
+  result.parts["optimizer"] = {figures["optimizer_s"], optimizer};
+  PartOfBench whole = {result.seconds, rollout};
+  whole.work.insert(whole.work.end(), {train.front(), optimizer.front()});
+  result.parts["step"] = whole;
 }
 
 }  // namespace
@@ -116,7 +155,11 @@ BenchResult bench_score(const Session& session, const BenchSizes& sizes) {
     const trainer::PackedPass pass(*session.decoder, packs, allowed, {.num_ids = session.num_ids});
   }
   result.seconds = watch.seconds();
-  result.figures["tokens_per_s"] = rate(sizes.sequences * sizes.tokens, result.seconds);
+  result.figures["tokens_per_s"] =
+      tokens_per_second(sizes.sequences * sizes.tokens, result.seconds);
+  const std::int64_t rows = sizes.sequences * (sizes.tokens - 1);  // the last predicts nothing
+  result.parts["score"] = {result.seconds,
+                           {counter_of(session).forward({rows, rows * sizes.tokens / 2, rows})}};
   return result;
 }
 
@@ -134,7 +177,10 @@ BenchResult bench_train(const Session& session, const BenchSizes& sizes, bool sh
   BenchResult result;
   result.seconds = watch.seconds();
   result.figures["step_s"] = result.seconds;
-  result.figures["tokens_per_s"] = rate(report.num_targets, result.seconds);
+  result.figures["tokens_per_s"] = tokens_per_second(report.num_targets, result.seconds);
+  const auto counter = counter_of(session);
+  result.parts["step"] = {result.seconds,
+                          {counter.training(count_rows(batch), 0), counter.optimizer()}};
   return result;
 }
 
@@ -195,6 +241,9 @@ BenchResult bench_step(const Session& session, const BenchSizes& sizes) {
   figures["sampled_rows"] = static_cast<double>(report.num_sampled_rows);
   figures["planned_bytes"] = static_cast<double>(plan.peak());
   figures["logprob_gap_max"] = report.first.logp_gap_max;
+  const double sampled = static_cast<double>(report.num_sampled_rows) /
+                         static_cast<double>(std::max<std::int64_t>(report.num_rows, 1));
+  add_parts(session, sizes, count_rows(sequences), sampled, result);
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include "app/commands/compute_commands.h"
 #include "app/compute.h"
 #include "app/jsonl.h"
+#include "app/machine_facts.h"
 #include "app/session.h"
 #include "app/version.h"
 #include "base/error.h"
@@ -62,16 +63,6 @@ std::vector<std::int64_t> batches_from(const std::string& text) {
   return batches;
 }
 
-std::string cpu_name() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("model name")) {
-      return line.substr(line.find(':') + 2);
-    }
-  }
-  return "unknown";
-}
-
 // Figures as JSON; "a/b" becomes {"a": {"b": ...}}. They are sorted, so groups stand together.
 void add_figures(const std::map<std::string, double>& figures, JsonObject& record) {
   std::map<std::string, JsonObject> groups;
@@ -88,16 +79,7 @@ void add_figures(const std::map<std::string, double>& figures, JsonObject& recor
   }
 }
 
-int run_bench(BenchOptions options) {
-  const auto& all = kinds();
-  const auto kind =
-      std::find_if(all.begin(), all.end(), [&](const auto& k) { return options.kind == k.name; });
-  if (kind == all.end()) {
-    fail<UserError>(
-        "bench: unknown benchmark '{}'; there are: rollout, decode, score, train, step, "
-        "kernels",
-        options.kind);
-  }
+void check_sizes(const BenchOptions& options) {
   if (options.sizes.memory != "auto" && options.sizes.memory != "low") {
     fail<UserError>("--memory is {}; use auto or low", options.sizes.memory);
   }
@@ -113,34 +95,62 @@ int run_bench(BenchOptions options) {
       sizes.tokens < 2) {
     fail<UserError>("bench: sizes are at least 1, and --tokens at least 2");
   }
-  options.sizes.batches = batches_from(options.batch);
-  options.sizes.prompt_tokens = options.prompt_tokens.value_or(options.sizes.prompt_tokens);
-  set_up_compute({options.common.threads, options.common.isa});
-  const Session session = open_session(options.model, {.dtype = options.dtype});
-  std::vector<BenchResult> results;
-  for (std::int64_t i = 0; i < options.repeat; ++i) {
-    results.push_back(kind->run(session, options));
+}
+
+const BenchKind& kind_of(const BenchOptions& options) {
+  const auto& all = kinds();
+  const auto kind =
+      std::find_if(all.begin(), all.end(), [&](const auto& k) { return options.kind == k.name; });
+  if (kind == all.end()) {
+    fail<UserError>(
+        "bench: unknown benchmark '{}'; there are: rollout, decode, score, train, step, "
+        "kernels",
+        options.kind);
   }
-  const auto best = std::min_element(
-      results.begin(), results.end(), [](auto& a, auto& b) { return a.seconds < b.seconds; });
-  std::vector<double> seconds;
-  for (const auto& result : results) {
-    seconds.push_back(result.seconds);
-  }
+  return *kind;
+}
+
+void write_record(const BenchOptions& options,
+                  const BenchResult& best,
+                  std::span<const double> seconds,
+                  std::int64_t peak_rss) {
   JsonObject record;
   record.add("bench", options.kind);
-  add_figures(best->figures, record);
-  record.add("seconds", std::span<const double>(seconds))
+  add_figures(best.figures, record);
+  record.add("seconds", seconds)
       .add("model", options.model)
       .add("dtype", options.dtype)
       .add("threads", std::int64_t{compute_pool().num_threads()})
       .add("isa", kernels::name_of(kernels::isa()))
       .add("cpu", cpu_name())
-      .add("peak_rss_bytes", peak_rss_bytes())
-      .add("version", version_text());
+      .add("peak_rss_bytes", peak_rss)
+      .add("version", version_text())
+      .add("command", command_line());
   LineWriter out(options.common.json);
   out.write(record.str());
   out.finish();
+}
+
+int run_bench(BenchOptions options) {
+  const BenchKind& kind = kind_of(options);
+  check_sizes(options);
+  options.sizes.batches = batches_from(options.batch);
+  options.sizes.prompt_tokens = options.prompt_tokens.value_or(options.sizes.prompt_tokens);
+  set_up_compute({options.common.threads, options.common.isa});
+  const Session session = open_session(options.model, {.dtype = options.dtype});
+  std::vector<BenchResult> results;
+  std::vector<double> seconds;
+  for (std::int64_t i = 0; i < options.repeat; ++i) {
+    results.push_back(kind.run(session, options));
+    seconds.push_back(results.back().seconds);
+  }
+  auto& best = *std::min_element(
+      results.begin(), results.end(), [](auto& a, auto& b) { return a.seconds < b.seconds; });
+  const std::int64_t peak_rss = peak_rss_bytes();  // before the limits, which need memory too
+  if (!best.parts.empty()) {
+    add_roofline(session, measure_machine_limits(), best);
+  }
+  write_record(options, best, seconds, peak_rss);
   return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "app/report/html.h"
 #include "app/report/plot_area.h"
+#include "app/report/trace.h"
 
 namespace tandem::app {
 namespace {
@@ -194,9 +195,11 @@ std::string span_chart(const std::vector<TraceSpan>& spans) {
   int rows = 0;
   std::map<std::string, std::size_t> colors;
   CardText text{"Spans of the last steps", "seconds since the start", {}};
-  for (const TraceSpan& span : spans) {
-    start = std::min(start, span.start_s);
-    end = std::max(end, span.end_s);
+  const auto places = places_of(spans);
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    const TraceSpan& span = spans[i];
+    start = std::min(start, places[i].start_s);
+    end = std::max(end, places[i].end_s);
     rows = std::max(rows, span.depth + 1);
     if (colors.emplace(span.name, colors.size()).second) {
       text.names.push_back(span.name);
@@ -211,18 +214,21 @@ std::string span_chart(const std::vector<TraceSpan>& spans) {
     return kRight + (time - start) / (end - start) * (kChartWidth - 2 * kRight);
   };
   std::string drawing;
-  for (const TraceSpan& span : spans) {
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    const TraceSpan& span = spans[i];
+    const double left = x(places[i].start_s);
     drawing += fmt::format(
         "<rect x={:.2f} y={:.1f} width={:.2f} height={:.1f} rx=1.5 style=\"fill:{}\"><title>step "
-        "{}: {} {:.3g} s</title></rect>",
-        x(span.start_s),
+        "{}: {} {:.3g} s{}</title></rect>",
+        left,
         kTop + span.depth * kRow,
-        std::max(x(span.end_s) - x(span.start_s) - 0.4, 0.3),
+        std::max(x(places[i].end_s) - left - 0.4, 0.3),
         kRow - 3,
         series_color(colors.at(span.name)),
         span.step,
         html_escape(span.name),
-        span.end_s - span.start_s);
+        span.seconds,
+        span.count > 1 ? fmt::format(" in {} parts", span.count) : "");
   }
   for (const double tick : round_ticks(start, end, 6)) {
     if (tick >= start && tick <= end) {

@@ -34,7 +34,7 @@ std::string line_chart(const Chart& chart);
 /// A card with the series on top of each other, one bar a step. All series have the same x.
 std::string stacked_chart(const Chart& chart);
 
-/// A card with the spans of the last steps as bars over time. Empty where there are none.
+/// A card with spans as bars over time, those within others below them. Empty where there are none.
 std::string span_chart(const std::vector<TraceSpan>& spans);
 
 }  // namespace tandem::app

@@ -3,10 +3,16 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "app/report/chart.h"
+#include "app/report/html.h"
+#include "app/report/trace.h"
 
 namespace tandem::app {
 namespace {
+
+constexpr std::int64_t kTracedSteps = 4;  // drawn over time
 
 Series series_of(const RunData& run, const std::string& metric, const std::string& name) {
   Series series;
@@ -115,6 +121,30 @@ std::string times_chart(const RunData& run) {
                               : stacked_chart(chart);
 }
 
+// A table of what a step is made of, each part with a bar as long as its share.
+std::string parts_card(const RunData& run) {
+  const auto parts = parts_of_steps(run.trace);
+  if (parts.empty() || run.metrics.empty()) {
+    return "";
+  }
+  std::string rows;
+  for (const PartOfStep& part : parts) {
+    rows += fmt::format(
+        "<tr><td style=\"padding-left:{}px\">{}</td><td class=number>{}</td><td "
+        "class=number>{:.1f} "
+        "%</td><td class=bar><i style=\"width:{:.1f}%\"></i></td></tr>\n",
+        12 + 16 * part.depth,
+        html_escape(part.name),
+        short_number(part.seconds),
+        100 * part.share,
+        100 * part.share);
+  }
+  return "<div class=chart><h3>Parts of a step <span class=unit>all steps</span></h3><table>"
+         "<tr><th>part</th><th class=number>seconds</th><th "
+         "class=number>share</th><th></th></tr>\n" +
+         rows + "</table></div>\n";
+}
+
 std::string section(const std::string& title, const std::string& charts) {
   return charts.empty() ? "" : "<h2>" + title + "</h2>\n<div class=charts>\n" + charts + "</div>\n";
 }
@@ -151,7 +181,7 @@ std::string charts_html(const RunData& run) {
                "Throughput",
                "tokens a second",
                {{"rollout/tokens_per_s", "sampled"}, {"train/tokens_per_s", "trained"}}) +
-      span_chart(run.trace);
+      parts_card(run) + span_chart(last_steps(run.trace, kTracedSteps));
   return section("Learning", learning) + section("Optimization", optimization) +
          section("Speed", speed);
 }

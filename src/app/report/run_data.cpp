@@ -19,7 +19,6 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMaxCompletionFiles = 6;
 constexpr std::size_t kMaxRowsOfStep = 64;
-constexpr std::int64_t kTracedSteps = 4;
 
 // The objects of a JSONL file; what is none is counted in a note. An absent file has none.
 std::vector<Json> objects_of(const fs::path& file, std::vector<std::string>& notes) {
@@ -156,17 +155,18 @@ void read_all_completions(const fs::path& folder, RunData& run) {
 }
 
 void read_trace(const fs::path& file, RunData& run) {
-  std::int64_t last = 0;
   for (const Json& object : objects_of(file, run.notes)) {
-    run.trace.push_back({integer_of(object, "step"),
-                         integer_of(object, "rank"),
-                         text_of(object, "name"),
-                         number_of(object, "start_s").value_or(0),
-                         number_of(object, "end_s").value_or(0),
-                         static_cast<int>(integer_of(object, "depth"))});
-    last = std::max(last, run.trace.back().step);
+    TraceSpan span;
+    span.step = integer_of(object, "step");
+    span.rank = integer_of(object, "rank");
+    span.name = text_of(object, "name");
+    span.start_s = number_of(object, "start_s").value_or(0);
+    span.end_s = number_of(object, "end_s").value_or(0);
+    span.depth = static_cast<int>(integer_of(object, "depth"));
+    span.seconds = number_of(object, "seconds").value_or(span.end_s - span.start_s);
+    span.count = std::max<std::int64_t>(integer_of(object, "count"), 1);
+    run.trace.push_back(std::move(span));
   }
-  std::erase_if(run.trace, [&](const TraceSpan& span) { return span.step <= last - kTracedSteps; });
 }
 
 void read_facts(const fs::path& file, RunData& run) {

@@ -35,6 +35,7 @@ struct CompletionsOfStep {
   std::vector<CompletionRow> rows;
 };
 
+/// One line of trace.jsonl: a part of a step, after the part that it is in. See SpanRecord.
 struct TraceSpan {
   std::int64_t step = 0;
   std::int64_t rank = 0;
@@ -42,13 +43,15 @@ struct TraceSpan {
   double start_s = 0;
   double end_s = 0;
   int depth = 0;
+  double seconds = 0;
+  std::int64_t count = 1;
 };
 
 struct RunData {
   std::string name;
   std::vector<MetricsRow> metrics;             // by step
   std::vector<CompletionsOfStep> completions;  // by step; the first, the last and some between
-  std::vector<TraceSpan> trace;                // of the last few steps
+  std::vector<TraceSpan> trace;                // as they were written, by step
   std::vector<std::pair<std::string, std::string>> facts;  // of run.json
   std::string recipe;                                      // recipe.yaml
   std::vector<std::string> notes;  // what could not be read, for the reader of the report

@@ -76,6 +76,9 @@ td { padding: 7px 12px; border-top: 1px solid var(--grid); vertical-align: top; 
 td.text { white-space: pre-wrap; overflow-wrap: anywhere; min-width: 130px; font: 12.5px/1.5
   ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 td.number, th.number { text-align: right; white-space: nowrap; }
+td.bar { width: 45%; }
+td.bar i { display: block; height: 9px; margin-top: 6px; border-radius: 3px;
+  background: var(--c1); min-width: 1px; }
 tr.first td { border-top: 1px solid var(--line); }
 .cut { color: var(--soft); }
 @media print { body { max-width: none; } .chart { break-inside: avoid; } }

@@ -1,7 +1,6 @@
 #include "app/rl/records.h"
 
 #include <ctime>
-#include <fstream>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 
 #include "app/compute.h"
 #include "app/jsonl.h"
+#include "app/machine_facts.h"
 #include "app/version.h"
 #include "base/thread_pool.h"
 #include "kernels/isa.h"
@@ -21,16 +21,6 @@ namespace {
 std::string host_name() {
   char name[256] = {};
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
-}
-
-std::string cpu_name() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("model name")) {
-      return line.substr(line.find(':') + 2);
-    }
-  }
-  return "unknown";
 }
 
 std::string reward_value(const std::optional<double>& value) {
@@ -96,7 +86,9 @@ std::vector<std::string> trace_lines(std::int64_t step, std::span<const SpanReco
         .add("name", span.name)
         .add("start_s", span.start_s)
         .add("end_s", span.end_s)
-        .add("depth", span.depth);
+        .add("depth", span.depth)
+        .add("seconds", span.seconds)
+        .add("count", span.count);
     lines.push_back(object.str());
   }
   return lines;

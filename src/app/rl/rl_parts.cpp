@@ -38,11 +38,14 @@ std::unique_ptr<RlParts> make_rl_parts(LoadedRecipe loaded, Purpose purpose) {
   return parts;
 }
 
-std::unique_ptr<rollout::Engine> make_engine(const RlParts& parts, model::ActivationTape* tape) {
+std::unique_ptr<rollout::Engine> make_engine(const RlParts& parts,
+                                             model::ActivationTape* tape,
+                                             SpanRecorder* spans) {
   const auto& section = parts.recipe().rollout;
   rollout::EngineConfig config;
   config.kv_bytes = parts.plan.kv;
   config.tape = tape;
+  config.spans = spans;
   config.block_size = static_cast<std::int32_t>(section.block_size);
   config.max_batched_tokens = parts.plan.max_batched_tokens;
   config.max_model_len = section.max_model_len.value_or(0);

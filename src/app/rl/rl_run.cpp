@@ -11,7 +11,6 @@
 #include "app/report/report.h"
 #include "app/rl/recipe_parts.h"
 #include "app/rl/records.h"
-#include "app/rl/validation.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/stopwatch.h"
@@ -20,8 +19,6 @@
 
 namespace tandem::app {
 namespace {
-
-constexpr std::size_t kShownSamples = 5;
 
 std::int64_t total_steps(const Recipe& recipe, const data::DrawStream& stream) {
   return recipe.trainer.steps ? *recipe.trainer.steps
@@ -61,7 +58,7 @@ RlRun::RlRun(RlParts& parts,
     tape_ = std::make_unique<model::ActivationTape>(
         session.weights->config(), session.weights->dtype(), parts.plan.sampled_rows);
   }
-  engine_ = make_engine(parts, tape_.get());
+  engine_ = make_engine(parts, tape_.get(), &spans_);
   total_steps_ = total_steps(recipe, parts.data->stream());
   const std::int64_t updates = total_steps_ * recipe.algorithm.epochs * recipe.trainer.minibatches;
   schedule_ = schedule_config(recipe.optimizer.schedule, recipe.optimizer.warmup_steps, updates);
@@ -73,6 +70,7 @@ RlRun::RlRun(RlParts& parts,
   config.keep_logits = parts.plan.keep_logits;
   config.keep_gradients = parts.plan.keep_buffers;
   config.tape = tape_.get();
+  config.spans = &spans_;
   config.checkpoint_layers = parts.plan.checkpoint_layers;
   config.temperature = recipe.rollout.temperature;
   config.num_ids = session.num_ids;
@@ -165,6 +163,7 @@ Metrics RlRun::step(std::int64_t step_number) {
     scores = score_advantages(groups, parts_.rewards->configs(), advantage_config(recipe));
   }
   const auto report = train(step_number, groups, scores);
+  const auto record_span = spans_.scope("record");
   state_.step = step_number;
   state_.optimizer_steps = optimizer_->num_steps();
   state_.num_tokens += total_tokens(groups);
@@ -184,12 +183,12 @@ Metrics RlRun::step(std::int64_t step_number) {
       static_cast<double>(sampled_tokens(groups)) / metrics["time/rollout_s"];
   metrics["train/tokens_per_s"] =
       static_cast<double>(report.sums.num_tokens) / spans_.seconds("train");
-  metrics["step_time"] = whole.seconds();
   if (due(step_number, recipe.log.completions_every) ||
       (step_number == 1 && recipe.log.completions_every > 0)) {
     folder_.write_completions(step_number, completion_lines(step_number, groups, scores));
   }
   warn(step_number, groups, metrics);
+  metrics["step_time"] = whole.seconds();
   return metrics;
 }
 
@@ -251,51 +250,13 @@ void RlRun::finish_step(std::int64_t step_number, Metrics& metrics) {
   write_metrics(step_number, metrics);
   folder_.append_trace(trace_lines(step_number, spans_.take()));
   if (note_best(step_number, metrics) || due(step_number, section.checkpoint.every)) {
-    const Stopwatch watch;
-    save_checkpoint();
-    TANDEM_LOG(info, "step {}: checkpoint in {:.1f} s", step_number, watch.seconds());
+    {
+      const auto span = spans_.scope("checkpoint");
+      save_checkpoint();
+    }
+    TANDEM_LOG(info, "step {}: checkpoint in {:.1f} s", step_number, spans_.seconds("checkpoint"));
+    folder_.append_trace(trace_lines(step_number, spans_.take()));
   }
-}
-
-bool RlRun::note_best(std::int64_t step_number, const Metrics& metrics) {
-  const auto reward = validation_reward(metrics);
-  if (!parts_.recipe().trainer.checkpoint.best || !reward ||
-      (state_.best_step >= 0 && *reward <= state_.best_reward)) {
-    return false;
-  }
-  state_.best_step = step_number;
-  state_.best_reward = *reward;
-  return true;
-}
-
-void RlRun::validate_now(std::int64_t step_number, Metrics& metrics) {
-  std::vector<Group> groups;
-  const auto values = validate(parts_, *engine_, step_number, &groups);
-  metrics.insert(values.begin(), values.end());
-  (first_validation_.empty() ? first_validation_ : last_validation_) = values;
-  auto& samples = samples_[step_number == 0 ? "before" : "after"];
-  samples.clear();
-  for (std::size_t i = 0; i < std::min(kShownSamples, groups.size()); ++i) {
-    const auto& prompt = groups[i].prompt;
-    samples.push_back({prompt.messages.empty() ? prompt.text : prompt.messages.back().content,
-                       groups[i].trajectories.front().text,
-                       prompt.ground_truth});
-  }
-  for (const auto& [name, value] : values) {
-    TANDEM_LOG(info, "step {}: {} = {:.3f}", step_number, name, value);
-  }
-}
-
-void RlRun::save_checkpoint() {
-  const auto& section = parts_.recipe().trainer.checkpoint;
-  state_.recipe = recipe_yaml(parts_.recipe());
-  checkpoints_.save({.state = state_,
-                     .weights = *parts_.session.weights,
-                     .optimizer = *optimizer_,
-                     .export_model = section.export_model,
-                     .model_files = parts_.session.files},
-                    section.keep);
-  saved_step_ = state_.step;
 }
 
 }  // namespace tandem::app

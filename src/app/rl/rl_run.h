@@ -48,9 +48,11 @@ Metrics validate(RlParts& parts,
                  std::int64_t step,
                  std::vector<Group>* groups);
 
-/// `tape`, where it is not null, keeps what sampling computes; it must outlive the engine.
+/// `tape` keeps what sampling computes, `spans` how long its parts take, where they are not null;
+/// they must outlive the engine.
 std::unique_ptr<rollout::Engine> make_engine(const RlParts& parts,
-                                             model::ActivationTape* tape = nullptr);
+                                             model::ActivationTape* tape = nullptr,
+                                             SpanRecorder* spans = nullptr);
 
 /// One run in its folder. Not thread safe.
 class RlRun {

@@ -1,9 +1,12 @@
-#include "app/bench/fma_limit.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "app/bench/machine_limits.h"
 #include "base/stopwatch.h"
 #include "base/thread_pool.h"
 #include "kernels/isa.h"
@@ -52,6 +55,29 @@ using Vec4 = float __attribute__((vector_size(16)));
 }
 #endif
 
+#if defined(__x86_64__)
+[[gnu::target("avx512f,avx512bf16"), gnu::optimize("O3")]] float run_bf16_dots() {
+  __m512 sums[kChains];
+#pragma GCC unroll 12
+  for (int i = 0; i < kChains; ++i) {
+    sums[i] = _mm512_set1_ps(static_cast<float>(i));
+  }
+  __m512i a = _mm512_set1_epi16(0x3f00);  // 0.5
+  asm volatile("" : "+v"(a));             // not known to the compiler
+  for (std::int64_t round = 0; round < kRounds; ++round) {
+#pragma GCC unroll 12
+    for (auto& sum : sums) {
+      sum = _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)a);
+    }
+  }
+  float total = 0;
+  for (const auto& sum : sums) {
+    total += sum[0] + sum[15];
+  }
+  return total;
+}
+#endif
+
 struct Loop {
   float (*run)();
   int lanes;
@@ -69,10 +95,8 @@ Loop loop_of(kernels::Isa isa) {
   return {[] { return run_chains<Vec4>(); }, 4};
 }
 
-}  // namespace
-
-double fma_limit_gflops() {
-  const Loop loop = loop_of(kernels::isa());
+// GFLOP/s of the loop on all compute threads.
+double gflops_of(const Loop& loop) {
   const int threads = compute_pool().num_threads();
   std::vector<float> results(static_cast<std::size_t>(threads));
   double best = 1e30;
@@ -83,6 +107,21 @@ double fma_limit_gflops() {
     best = std::min(best, watch.seconds());
   }
   return 2.0 * kChains * loop.lanes * static_cast<double>(kRounds) * threads / best / 1e9;
+}
+
+}  // namespace
+
+double fma_limit_gflops() {
+  return gflops_of(loop_of(kernels::isa()));
+}
+
+double bf16_dot_limit_gflops() {
+#if defined(__x86_64__)
+  if (kernels::isa() == kernels::Isa::kAvx512 && __builtin_cpu_supports("avx512bf16") != 0) {
+    return gflops_of({&run_bf16_dots, 32});
+  }
+#endif
+  return 0;
 }
 
 }  // namespace tandem::app
