@@ -191,6 +191,7 @@ void CommandLine::run(std::function<int()> action) {
 void add_common_options(CommandLine& line, CommonOptions& options) {
   line.add("--threads", options.threads, "compute threads; 0: all cores");
   line.add("--isa", options.isa, "auto, avx512, avx2 or portable");
+  line.add("--arithmetic", options.arithmetic, "of bfloat16: auto, widened or dot_bf16");
   line.add("--json", options.json, "write the results to this file; - is standard output");
 }
 

@@ -57,10 +57,11 @@ struct Command {
   void (*set_up)(CommandLine& line);
 };
 
-/// --threads, --isa and --json, which all commands that compute take.
+/// --threads, --isa, --arithmetic and --json, which all commands that compute take.
 struct CommonOptions {
   std::int64_t threads = 0;  // 0: all cores
   std::string isa = "auto";
+  std::string arithmetic = "auto";
   std::string json;  // a file for the results, "-" for standard output, or empty
 };
 void add_common_options(CommandLine& line, CommonOptions& options);

@@ -83,7 +83,7 @@ void set_up_compute(const ComputeSettings& settings) {
   ::mallopt(M_MMAP_MAX, 0);
   ::mallopt(M_TRIM_THRESHOLD, -1);
   reserve_heap();
-  kernels::set_isa(settings.isa);
+  kernels::set_arithmetic(settings.isa, settings.arithmetic);
   at::set_num_threads(
       1);  // the kernels have their own pool; a second team of spinning threads hurts
   const std::int64_t threads = settings.threads == 0 ? usable_cores() : settings.threads;

@@ -21,6 +21,7 @@ struct Recipe {
   std::int64_t seed = 0;
   std::optional<std::int64_t> threads;
   std::string isa = "auto";
+  std::string arithmetic = "auto";
   RunSection run;
   ModelSection model;
   DataSection data;
@@ -42,6 +43,13 @@ struct Recipe {
       isa,
       doc("Instruction set of the kernels; `auto`: the best the machine has."),
       one_of({"auto", "avx512", "avx2", "portable"}));
+    v("arithmetic",
+      arithmetic,
+      doc("How products of bfloat16 are summed: `widened` to float32, with the same bits on all "
+          "instruction sets, or `dot_bf16`, by the instruction vdpbf16ps (needs `isa` avx512). "
+          "`auto`: `dot_bf16` on AMD processors that have it, else `widened`. A bfloat16 run is "
+          "resumed under its own arithmetic alone."),
+      one_of({"auto", "widened", "dot_bf16"}));
     v("run", run, doc("Where the run's files go."));
     v("model", model, doc("What is trained."));
     v("data", data, doc("Where prompts come from. Paths are relative to the current folder."));

@@ -25,13 +25,14 @@ struct Cut {
 
   Cut(std::int64_t rows, std::int64_t outputs, std::int64_t depth) {
     num_blocks = ceil_div(rows, kLinearBlockRows);
-    block_rows = ceil_div(ceil_div(rows, num_blocks), 4) * 4;
+    // A block's first four rows, then tiles of six; see cpu/linear_rows.inc.
+    block_rows = ceil_div(ceil_div(rows, num_blocks) - 4, 6) * 6 + 4;
     num_blocks = ceil_div(rows, block_rows);
-    // About 40 us a task: 10 ps a multiply-add and 200 ps to read a weight. A multiple of 48 holds
-    // whole tiles of any width in use.
+    // About 40 us a task: 10 ps a multiply-add and 200 ps to read a weight; whole panels.
     const double cost_ps =
         static_cast<double>(depth) * (10.0 * static_cast<double>(block_rows) + 200.0);
-    range = ceil_div(static_cast<std::int64_t>(40e6 / cost_ps) + 1, 48) * 48;
+    range = ceil_div(static_cast<std::int64_t>(40e6 / cost_ps) + 1, kLinearPanelOutputs) *
+            kLinearPanelOutputs;
     num_ranges = ceil_div(outputs, range);
   }
 };
@@ -49,7 +50,7 @@ void run(const LinearArgs<In, Out>& whole, void (*kernel)(const LinearArgs<In, O
     part.y += row * whole.y_stride + output;
     part.rows = std::min(cut.block_rows, whole.rows - row);
     part.outputs = std::min(cut.range, whole.outputs - output);
-    part.scratch = thread_scratch(linear_scratch_size(whole.depth));
+    part.scratch = thread_scratch(linear_scratch_size(whole.depth, whole.num_slices));
     kernel(part);
   });
 }
@@ -144,10 +145,10 @@ void linear_into(const at::Tensor& x,
     check_type(y, at::kFloat, "linear: y");
     run(args_of<float, float>(x, weight, bias, num_slices, y), gemm.linear_f32);
   } else if (y.scalar_type() == at::kFloat) {
-    run(args_of<Bf16, float>(x, weight, bias, num_slices, y), gemm.linear_bf16_to_f32);
+    run(args_of<Bf16, float>(x, weight, bias, num_slices, y), gemm.bf16.linear_to_f32);
   } else {
     check_type(y, at::kBFloat16, "linear: y");
-    run(args_of<Bf16, Bf16>(x, weight, bias, num_slices, y), gemm.linear_bf16);
+    run(args_of<Bf16, Bf16>(x, weight, bias, num_slices, y), gemm.bf16.linear);
   }
 }
 

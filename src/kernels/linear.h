@@ -13,10 +13,12 @@ namespace tandem::kernels {
 /// y[r, n] = bias[n] + sum over k of x[r, k] * weight[n, k].   x [R, K], weight [N, K] -> [R, N]
 ///
 /// The sum is cut into `num_slices` equal ranges of K (K must be divisible). Each range is one
-/// chain: 16 lanes over k, lane j summing k = j, j + 16, ... by fused multiply-add from zero, then
-/// a fixed tree over the lanes; the ranges' sums are added in order, the bias last. float32
-/// accumulation; the result has x's type (float32, or bfloat16 rounded to nearest even). No bit of
-/// a row depends on other rows, on R, or on the number of threads.
+/// chain: 4 lanes over k, lane j summing k = j, j + 4, ... by fused multiply-add from zero, then
+/// (lane 0 + lane 2) + (lane 1 + lane 3); the ranges' sums are added in order, the bias last.
+/// bfloat16 is widened first, or with Arithmetic::kDotBf16 lane j sums the pairs k = 2 j, 2 j + 1,
+/// 2 j + 8, 2 j + 9, ... in the instruction's way. float32 accumulation; the result has x's type
+/// (float32, or bfloat16 rounded to nearest even). No bit of a row depends on other rows, on R, or
+/// on the number of threads.
 ///
 /// Differentiable where gradients are on and x or the weight wants one: dx is returned, the
 /// weight's and bias's gradients are added into `grad`.

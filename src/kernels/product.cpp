@@ -74,7 +74,7 @@ void add_product(const at::Tensor& a, Left left, const at::Tensor& b, const at::
   } else if (a.scalar_type() == at::kFloat) {
     run(args_of<float, Bf16>(a, left, b, sum), gemm.product_f32_bf16);
   } else {
-    run(args_of<Bf16, Bf16>(a, left, b, sum), gemm.product_bf16);
+    run(args_of<Bf16, Bf16>(a, left, b, sum), gemm.bf16.product);
   }
 }
 

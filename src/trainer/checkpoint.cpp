@@ -12,6 +12,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "kernels/isa.h"
 #include "model/checkpoint.h"
 #include "model/export.h"
 #include "model/safetensors.h"
@@ -28,7 +29,8 @@ void serialize(Archive& archive, RunState& state) {
           cereal::make_nvp("best_step", state.best_step),
           cereal::make_nvp("best_reward", state.best_reward),
           cereal::make_nvp("stream", state.stream),
-          cereal::make_nvp("recipe", state.recipe));
+          cereal::make_nvp("recipe", state.recipe),
+          cereal::make_nvp("arithmetic", state.arithmetic));
 }
 
 namespace {
@@ -42,6 +44,7 @@ constexpr const char* kBestFile = "best";
 constexpr std::string_view kStepPrefix = "step-";
 
 std::string to_json(RunState state) {
+  state.arithmetic = kernels::name_of(kernels::arithmetic());
   std::ostringstream out;
   {
     cereal::JSONOutputArchive archive(out);
@@ -155,6 +158,20 @@ void read_weights(const fs::path& checkpoint, model::WeightStore& weights) {
   load([&](const std::string& name) { return file.tensor(name); });
 }
 
+// float32 has one arithmetic, so that its runs go on under either.
+void check_arithmetic(const fs::path& checkpoint,
+                      const RunState& state,
+                      const model::WeightStore& weights) {
+  const auto here = kernels::name_of(kernels::arithmetic());
+  if (weights.dtype() != at::kFloat && state.arithmetic != here) {
+    fail<UserError>("{}: was computed with arithmetic {}, not {}; resume with arithmetic={}",
+                    checkpoint.string(),
+                    state.arithmetic,
+                    here,
+                    state.arithmetic);
+  }
+}
+
 // Checkpoints by their steps, whatever other names lie beside them.
 std::map<std::int64_t, fs::path> step_folders(const fs::path& folder) {
   std::map<std::int64_t, fs::path> folders;
@@ -235,6 +252,7 @@ RunState load_checkpoint(const fs::path& checkpoint,
                          model::WeightStore& weights,
                          AdamW& optimizer) {
   RunState state = state_from_json(checkpoint / kStateFile);
+  check_arithmetic(checkpoint, state, weights);
   read_weights(checkpoint, weights);
   read_moments(checkpoint / kOptimizerFile, optimizer);
   optimizer.set_num_steps(state.optimizer_steps);

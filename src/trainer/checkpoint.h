@@ -21,6 +21,7 @@ struct RunState {
   double best_reward = 0;
   std::string stream;  // state of the prompt stream, JSON
   std::string recipe;  // effective recipe, for a message when it differs
+  std::string arithmetic;  // of the process that saved it; `save` puts it in
 };
 
 struct CheckpointContent {
@@ -57,8 +58,8 @@ class CheckpointFolder {
   std::filesystem::path folder_;
 };
 
-/// Fills weights and optimizer from a checkpoint. Throws UserError naming the file when one is
-/// missing, truncated, or of another model.
+/// Fills weights and optimizer from a checkpoint. Throws UserError when it is of bfloat16 weights
+/// and another kernels::Arithmetic than this process uses, and naming the file when one is missing, truncated, or of another model.
 RunState load_checkpoint(const std::filesystem::path& checkpoint,
                          model::WeightStore& weights,
                          AdamW& optimizer);

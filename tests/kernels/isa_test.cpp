@@ -26,6 +26,26 @@ TEST_CASE("names choose among what the machine has, and others are refused") {
   CHECK(isa() == supported.front());
 }
 
+TEST_CASE("the arithmetic of bfloat16 is chosen by name, with the instruction set it needs") {
+  set_arithmetic("portable", "auto");
+  CHECK(arithmetic() == Arithmetic::kWidened);
+  set_arithmetic("auto", "widened");
+  CHECK(arithmetic() == Arithmetic::kWidened);
+  CHECK_THROWS_AS(set_arithmetic("auto", "exact"), UserError);
+  if (supports_dot_bf16()) {
+    set_arithmetic("auto", "dot_bf16");
+    CHECK(arithmetic() == Arithmetic::kDotBf16);
+    CHECK_THROWS_WITH_AS(
+        set_arithmetic("avx2", "dot_bf16"),
+        "arithmetic: dot_bf16 needs isa avx512, not avx2; use arithmetic widened or isa avx512",
+        UserError);
+    CHECK(isa() == Isa::kAvx512);  // a refusal changes nothing
+  } else {
+    CHECK_THROWS_AS(set_arithmetic("auto", "dot_bf16"), MachineError);
+  }
+  set_isa("auto");
+}
+
 std::vector<float> exps_of(const std::vector<float>& x, Isa which) {
   set_isa(name_of(which));
   std::vector<float> y(x.size());

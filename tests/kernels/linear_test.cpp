@@ -1,6 +1,7 @@
 #include "kernels/linear.h"
 
 #include <cmath>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct Shape {
   std::int64_t outputs;
   std::int64_t slices;
 };
+// One has rows that lie 4,096 bytes apart.
 const std::vector<Shape> kShapes = {{1, 24, 5, 1},
                                     {2, 72, 7, 1},
                                     {3, 172, 64, 4},
@@ -32,7 +34,22 @@ const std::vector<Shape> kShapes = {{1, 24, 5, 1},
                                     {13, 1, 9, 1},
                                     {70, 192, 50, 8},
                                     {200, 64, 97, 1},
+                                    {9, 1024, 33, 1},
                                     {97, 288, 1100, 3}};
+
+// Runs `f` under each arithmetic of this machine.
+template <class F>
+void under_each_arithmetic(F f) {
+  for (const std::string name : {"widened", "dot_bf16"}) {
+    if (name == "dot_bf16" && !supports_dot_bf16()) {
+      continue;
+    }
+    CAPTURE(name);
+    set_arithmetic("auto", name);
+    f();
+  }
+  set_isa("auto");
+}
 
 at::Tensor random(at::IntArrayRef sizes, at::ScalarType type = at::kFloat) {
   return at::randn(sizes).to(type);
@@ -43,16 +60,12 @@ float chain(const float* x, const float* w, std::int64_t inputs, std::int64_t sl
   float total = 0;
   const std::int64_t width = inputs / slices;
   for (std::int64_t s = 0; s < slices; ++s) {
-    float lanes[16] = {};
+    float lanes[4] = {};
     for (std::int64_t k = 0; k < width; ++k) {
-      lanes[k % 16] = std::fma(x[s * width + k], w[s * width + k], lanes[k % 16]);
+      lanes[k % 4] = std::fma(x[s * width + k], w[s * width + k], lanes[k % 4]);
     }
-    for (int half = 8; half >= 1; half /= 2) {
-      for (int i = 0; i < half; ++i) {
-        lanes[i] += lanes[i + half];
-      }
-    }
-    total = s == 0 ? lanes[0] : total + lanes[0];
+    const float sum = (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+    total = s == 0 ? sum : total + sum;
   }
   return total;
 }
@@ -78,6 +91,7 @@ TEST_CASE("each output is the chain of the contract, bit for bit") {
 }
 
 TEST_CASE("linear agrees with float64, with a bias and in bfloat16") {
+  under_each_arithmetic([] {
   at::manual_seed(2);
   for (const auto type : {at::kFloat, at::kBFloat16}) {
     for (const auto& s : kShapes) {
@@ -91,10 +105,12 @@ TEST_CASE("linear agrees with float64, with a bias and in bfloat16") {
       CHECK(close(got.to(at::kDouble), want, tolerance, 10 * tolerance));
     }
   }
+  });
 }
 
-TEST_CASE("bfloat16 is the float32 result, rounded") {
+TEST_CASE("widened bfloat16 is the float32 result, rounded") {
   at::manual_seed(3);
+  set_arithmetic("auto", "widened");
   for (const auto& s : kShapes) {
     const auto x = random({s.rows, s.inputs}, at::kBFloat16);
     const auto w = random({s.outputs, s.inputs}, at::kBFloat16);
@@ -104,9 +120,11 @@ TEST_CASE("bfloat16 is the float32 result, rounded") {
     linear_into(x, w, {}, s.slices, into);
     CHECK(same_bits(into, wide));
   }
+  set_isa("auto");
 }
 
 TEST_CASE("a row has the same bits among any rows and in any place") {
+  under_each_arithmetic([] {
   at::manual_seed(4);
   for (const auto type : {at::kFloat, at::kBFloat16}) {
     const auto x = random({70, 172}, type);
@@ -122,6 +140,7 @@ TEST_CASE("a row has the same bits among any rows and in any place") {
     const auto wide = at::cat({x, x}, 1);
     CHECK(same_bits(linear(wide.slice(1, 172, 344), w, {}, 4), all));
   }
+  });
 }
 
 TEST_CASE("threads and instruction sets change no bit, forward or backward") {
@@ -131,7 +150,7 @@ TEST_CASE("threads and instruction sets change no bit, forward or backward") {
   const auto dy = random({150, 301});
   std::vector<std::vector<at::Tensor>> results;
   for (const Isa which : supported_isas()) {
-    set_isa(name_of(which));
+    set_arithmetic(name_of(which), "widened");
     for (const int threads : {1, 2, 4}) {
       set_compute_threads(threads);
       const auto dx = at::ones_like(x);
@@ -152,6 +171,34 @@ TEST_CASE("threads and instruction sets change no bit, forward or backward") {
   }
 }
 
+TEST_CASE("sums of pairs have the same bits for 1 to 512 rows and 1, 2, 4 threads") {
+  if (!supports_dot_bf16()) {
+    MESSAGE("skipped: this machine has no AVX512_BF16");
+    return;
+  }
+  set_arithmetic("avx512", "dot_bf16");
+  at::manual_seed(9);
+  // Slices of 36 inputs: not a whole number of quads.
+  const auto x = random({512, 144}, at::kBFloat16);
+  const Weight w{random({83, 144}, at::kBFloat16), {}};
+  const auto all = linear(x, w, {}, 4);
+  for (const int threads : {1, 2, 4}) {
+    set_compute_threads(threads);
+    for (const std::int64_t rows : {1, 2, 3, 5, 6, 7, 12, 13, 31, 94, 95, 189, 511, 512}) {
+      CAPTURE(rows);
+      CHECK(same_bits(linear(x.slice(0, 512 - rows), w, {}, 4), all.slice(0, 512 - rows)));
+    }
+  }
+  set_compute_threads(1);
+  // Of numbers whose sums are exact there is one result whatever the order.
+  const auto small = at::randint(-8, 9, {70, 100}).to(at::kBFloat16);
+  const auto exact = at::randint(-8, 9, {45, 100}).to(at::kBFloat16);
+  const auto into = at::empty({70, 45});
+  linear_into(small, exact, {}, 1, into);
+  CHECK(same_bits(into, small.to(at::kFloat).matmul(exact.to(at::kFloat).t())));
+  set_isa("auto");
+}
+
 // Gradients of sum(y * dy) by LibTorch in float64.
 struct Gradients {
   at::Tensor x, weight, bias;
@@ -163,6 +210,7 @@ Gradients reference(const at::Tensor& x, const at::Tensor& w, const at::Tensor& 
 }
 
 TEST_CASE("gradients agree with float64 and add up in place") {
+  under_each_arithmetic([] {
   at::manual_seed(6);
   for (const auto type : {at::kFloat, at::kBFloat16}) {
     for (const auto& s : kShapes) {
@@ -178,6 +226,7 @@ TEST_CASE("gradients agree with float64 and add up in place") {
       CHECK(close(b.grad.to(at::kDouble), want.bias + 1, 1e-5, 1e-4));
     }
   }
+  });
 }
 
 TEST_CASE("gradients agree with finite differences") {

@@ -5,6 +5,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "kernels/isa.h"
 #include "support/doctest_torch.h"
 #include "support/temporary_folder.h"
 #include "support/tiny_model.h"
@@ -125,6 +126,28 @@ TEST_CASE("a checkpoint of a run in the other precision is refused, and told whi
                        UserError);
   CHECK_THROWS_WITH_AS(load_checkpoint(of_bfloat, *in_float.model.weights, in_float.optimizer),
                        doctest::Contains("is of a run in bfloat16; resume it with model.dtype"),
+                       UserError);
+}
+
+TEST_CASE("a checkpoint of bfloat16 weights goes on under its own arithmetic alone") {
+  const test::TemporaryFolder folder;
+  const CheckpointFolder checkpoints(folder.path());
+  Trained in_float(1), in_bfloat(1, at::kBFloat16);
+  const auto of_float = in_float.save(checkpoints, at_step(1), 2);
+  const auto of_bfloat = in_bfloat.save(checkpoints, at_step(2), 2);
+  CHECK(load_checkpoint(of_bfloat, *in_bfloat.model.weights, in_bfloat.optimizer).arithmetic ==
+        kernels::name_of(kernels::arithmetic()));
+  // As if the other arithmetic had computed them.
+  const auto name = std::string(kernels::name_of(kernels::arithmetic()));
+  const std::string other = name == "widened" ? "dot_bf16" : "widened";
+  for (const auto& checkpoint : {of_float, of_bfloat}) {
+    auto text = read_file(checkpoint / "state.json");
+    text.replace(text.find('"' + name + '"') + 1, name.size(), other);
+    write_file_atomic(checkpoint / "state.json", text);
+  }
+  CHECK(load_checkpoint(of_float, *in_float.model.weights, in_float.optimizer).step == 1);
+  CHECK_THROWS_WITH_AS(load_checkpoint(of_bfloat, *in_bfloat.model.weights, in_bfloat.optimizer),
+                       doctest::Contains("resume with arithmetic=" + other),
                        UserError);
 }
 

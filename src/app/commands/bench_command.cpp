@@ -122,6 +122,7 @@ void write_record(const BenchOptions& options,
       .add("dtype", options.dtype)
       .add("threads", std::int64_t{compute_pool().num_threads()})
       .add("isa", kernels::name_of(kernels::isa()))
+      .add("arithmetic", kernels::name_of(kernels::arithmetic()))
       .add("cpu", cpu_name())
       .add("peak_rss_bytes", peak_rss)
       .add("version", version_text())
@@ -136,7 +137,7 @@ int run_bench(BenchOptions options) {
   check_sizes(options);
   options.sizes.batches = batches_from(options.batch);
   options.sizes.prompt_tokens = options.prompt_tokens.value_or(options.sizes.prompt_tokens);
-  set_up_compute({options.common.threads, options.common.isa});
+  set_up_compute({options.common.threads, options.common.isa, options.common.arithmetic});
   const Session session = open_session(options.model, {.dtype = options.dtype});
   std::vector<BenchResult> results;
   std::vector<double> seconds;

@@ -190,7 +190,7 @@ int run_generate(const GenerateOptions& options) {
   if (options.seed < 0) {
     fail<UserError>("--seed is {}; use 0 or more", options.seed);
   }
-  set_up_compute({options.common.threads, options.common.isa});
+  set_up_compute({options.common.threads, options.common.isa, options.common.arithmetic});
   const Session session = open_session(options.model, {.dtype = options.dtype});
   const auto params = sampling_params(options, session);
   const auto prompts = read_prompts(options, session);

@@ -131,7 +131,7 @@ int run_score(const ScoreOptions& options) {
   if (!(options.temperature >= 0)) {
     fail<UserError>("--temperature is {}; use 0 or more", options.temperature);
   }
-  set_up_compute({options.common.threads, options.common.isa});
+  set_up_compute({options.common.threads, options.common.isa, options.common.arithmetic});
   const Session session = open_session(options.model, {.dtype = options.dtype});
   const auto rows = read_rows(options, session);
   LineWriter out(options.common.json);

@@ -30,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct SftOptions {
-  std::string recipe, isa;
+  std::string recipe, isa, arithmetic;
   std::vector<std::string> overrides;
   std::optional<std::int64_t> threads;
 };
@@ -42,6 +42,9 @@ LoadedRecipe load(const SftOptions& options) {
   }
   if (!options.isa.empty()) {
     overrides.push_back("isa=" + options.isa);
+  }
+  if (!options.arithmetic.empty()) {
+    overrides.push_back("arithmetic=" + options.arithmetic);
   }
   return load_recipe(options.recipe, overrides, Purpose::kSft);
 }
@@ -124,7 +127,7 @@ Metrics sft_metrics(const trainer::SftReport& report, double rate, double epoch,
 int run_sft(const SftOptions& options) {
   const auto loaded = load(options);
   const Recipe& recipe = loaded.recipe;
-  set_up_compute({recipe.threads.value_or(0), recipe.isa});
+  set_up_compute({recipe.threads.value_or(0), recipe.isa, recipe.arithmetic});
   const Session session = open_model(recipe);
   const auto sources = load_sources(recipe, session);
   auto stream = make_stream(recipe, sources);
@@ -182,6 +185,7 @@ void set_up_sft(CommandLine& line) {
   line.words("overrides", options->overrides, "keys to set, for example sft.steps=50");
   line.add("--threads", options->threads, "compute threads");
   line.add("--isa", options->isa, "avx512, avx2 or portable");
+  line.add("--arithmetic", options->arithmetic, "of bfloat16: widened or dot_bf16");
   line.run([options] { return run_sft(*options); });
 }
 

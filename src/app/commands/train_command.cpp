@@ -23,7 +23,7 @@ struct TrainOptions {
   std::string recipe, resume = "never";
   std::vector<std::string> overrides;
   std::optional<std::int64_t> threads;
-  std::string isa_text;
+  std::string isa_text, arithmetic;
   std::string json;
   bool dry_run = false;
 };
@@ -35,6 +35,9 @@ LoadedRecipe load(const TrainOptions& options, Purpose purpose) {
   }
   if (!options.isa_text.empty()) {
     overrides.push_back("isa=" + options.isa_text);
+  }
+  if (!options.arithmetic.empty()) {
+    overrides.push_back("arithmetic=" + options.arithmetic);
   }
   return load_recipe(options.recipe, overrides, purpose);
 }
@@ -151,6 +154,7 @@ void set_up_train(CommandLine& line) {
   line.flag("--dry-run", options->dry_run, "check, print recipe and memory plan, touch nothing");
   line.add("--threads", options->threads, "compute threads");
   line.add("--isa", options->isa_text, "avx512, avx2 or portable");
+  line.add("--arithmetic", options->arithmetic, "of bfloat16: widened or dot_bf16");
   line.run([options] { return run_train(*options); });
 }
 
@@ -160,6 +164,7 @@ void set_up_eval(CommandLine& line) {
   line.words("overrides", options->overrides, "keys to set, for example validation.samples=8");
   line.add("--threads", options->threads, "compute threads");
   line.add("--isa", options->isa_text, "avx512, avx2 or portable");
+  line.add("--arithmetic", options->arithmetic, "of bfloat16: widened or dot_bf16");
   line.add("--json", options->json, "a file for the scores as one JSON object, or -");
   line.run([options] { return run_eval(*options); });
 }

@@ -105,7 +105,7 @@ std::string run_json(const Recipe& recipe, const std::string& command) {
       .add("cpu", cpu_name())
       .add("threads", std::int64_t{compute_pool().num_threads()})
       .add("isa", kernels::name_of(kernels::isa()))
-      .add("arithmetic", "float32, fused multiply-add, 16 lanes")
+      .add("arithmetic", kernels::name_of(kernels::arithmetic()))
       .add("libtorch", TORCH_VERSION);
   return object.str() + "\n";
 }

@@ -27,7 +27,7 @@ std::unique_ptr<RlParts> make_rl_parts(LoadedRecipe loaded, Purpose purpose) {
   auto parts = std::make_unique<RlParts>(RlParts{std::move(loaded), {}, {}, {}, {}, 0});
   const Recipe& recipe = parts->recipe();
   parts->rewards = std::make_unique<rewards::RewardSet>(reward_configs(recipe.rewards));
-  set_up_compute({recipe.threads.value_or(0), recipe.isa});
+  set_up_compute({recipe.threads.value_or(0), recipe.isa, recipe.arithmetic});
   parts->session = open_model(recipe);
   parts->data = std::make_unique<PromptData>(recipe, parts->session);
   auto request = memory_request(recipe, parts->session, parts->data->longest_prompt());

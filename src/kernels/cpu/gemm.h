@@ -21,7 +21,7 @@ struct LinearArgs {
   int64_t outputs;
   int64_t depth;
   int64_t num_slices;  // depth is a multiple of it
-  float* scratch;      // linear_scratch_size(depth) floats, 64-byte aligned, of this thread alone
+  float* scratch;      // linear_scratch_size floats, 64-byte aligned, of this thread alone
 };
 
 /// c[i, j] += sum over k of a(i, k) * b[k, j]: one chain over k, in order, from c[i, j].
@@ -40,12 +40,22 @@ struct ProductArgs {
   float* scratch;  // kProductScratchSize floats, 64-byte aligned, of this thread alone
 };
 
-constexpr int64_t kLinearBlockRows = 96;      // rows of x that stay in the second-level cache
-constexpr int64_t kLinearMaxTileOutputs = 8;  // outputs of the widest tile
+constexpr int64_t kLinearBlockRows = 94;     // rows of x that stay in the second-level cache
+constexpr int64_t kLinearPanelOutputs = 16;  // outputs that are computed together
 
-constexpr int64_t linear_scratch_size(int64_t depth) {
-  return (kLinearBlockRows + kLinearMaxTileOutputs) * depth +
-         kLinearBlockRows * kLinearMaxTileOutputs + 64;
+/// Floats of a panel's weights, each slice filled up to whole quads.
+constexpr int64_t linear_panel_size(int64_t depth, int64_t num_slices) {
+  return kLinearPanelOutputs * (depth + 8 * num_slices);
+}
+
+/// Distance of the rows in a copy of weights: their cache lines are in different sets.
+constexpr int64_t linear_copy_stride(int64_t depth) {
+  return depth % 32 == 0 ? depth + 32 : depth;
+}
+
+constexpr int64_t linear_scratch_size(int64_t depth, int64_t num_slices) {
+  return linear_panel_size(depth, num_slices) + kLinearPanelOutputs * linear_copy_stride(depth) +
+         kLinearBlockRows * depth;
 }
 
 // Blocks of a product: what one call takes at most in rows and columns, and the depth that it
@@ -58,13 +68,18 @@ constexpr int64_t kProductBlockCols = 640;
 constexpr int64_t kProductScratchSize =
     kProductBlockDepth * (kProductBlockRows + kProductBlockCols);
 
+/// Products of bfloat16 alone: there is one such part for each arithmetic.
+struct Bf16Gemm {
+  void (*linear)(const LinearArgs<Bf16, Bf16>&);
+  void (*linear_to_f32)(const LinearArgs<Bf16, float>&);
+  void (*product)(const ProductArgs<Bf16, Bf16>&);
+};
+
 struct GemmTable {
   void (*linear_f32)(const LinearArgs<float, float>&);
-  void (*linear_bf16)(const LinearArgs<Bf16, Bf16>&);
-  void (*linear_bf16_to_f32)(const LinearArgs<Bf16, float>&);
   void (*product_f32)(const ProductArgs<float, float>&);
-  void (*product_bf16)(const ProductArgs<Bf16, Bf16>&);
   void (*product_f32_bf16)(const ProductArgs<float, Bf16>&);
+  Bf16Gemm bf16;
 };
 
 }  // namespace tandem::kernels

@@ -32,5 +32,8 @@ extern const Table kTable;
 namespace avx512 {
 extern const Table kTable;
 }
+namespace avx512_bf16 {
+extern const Bf16Gemm kBf16Gemm;
+}
 
 }  // namespace tandem::kernels

@@ -165,31 +165,6 @@ template <>
   return __builtin_shufflevector(ab, cd, 0, 2, 4, 6) + __builtin_shufflevector(ab, cd, 1, 3, 5, 7);
 }
 
-#if defined(__AVX512F__)
-/// fold_to_quad of four vectors, side by side.
-[[gnu::always_inline]] inline Vec fold_to_quads(Vec a, Vec b, Vec c, Vec d) {
-  const auto pair = [](Vec x, Vec y) {
-    return _mm512_shuffle_f32x4(x.part[0], y.part[0], 0x44) +
-           _mm512_shuffle_f32x4(x.part[0], y.part[0], 0xee);
-  };
-  const __m512 ab = pair(a, b);
-  const __m512 cd = pair(c, d);
-  return {_mm512_shuffle_f32x4(ab, cd, 0x88) + _mm512_shuffle_f32x4(ab, cd, 0xdd)};
-}
-
-/// The last two steps of sum_lanes for four vectors of quads: lane 4 i + j is the sum of quad i of
-/// the j-th vector.
-[[gnu::always_inline]] inline Vec sum_quads(Vec a, Vec b, Vec c, Vec d) {
-  const auto pair = [](Vec x, Vec y) {
-    return _mm512_shuffle_ps(x.part[0], y.part[0], 0x44) +
-           _mm512_shuffle_ps(x.part[0], y.part[0], 0xee);
-  };
-  const __m512 ab = pair(a, b);
-  const __m512 cd = pair(c, d);
-  return {_mm512_shuffle_ps(ab, cd, 0x88) + _mm512_shuffle_ps(ab, cd, 0xdd)};
-}
-#endif
-
 /// The largest lane, by one fixed tree; which one where a lane is NaN is not defined.
 [[gnu::always_inline]] inline float max_lane(Vec v) {
   const auto larger = [](auto a, auto b) { return a > b ? a : b; };
