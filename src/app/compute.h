@@ -7,8 +7,8 @@
 namespace tandem::app {
 
 struct ComputeSettings {
-  std::int64_t threads = 0;  // 0: all cores that the process may use
-  std::string isa = "auto";  // auto, avx512, avx2, portable
+  std::int64_t threads = 0;         // 0: all cores that the process may use
+  std::string isa = "auto";         // auto, avx512, avx2, portable
   std::string arithmetic = "auto";  // auto, widened, dot_bf16
 };
 

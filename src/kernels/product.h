@@ -11,7 +11,8 @@ namespace tandem::kernels {
 ///
 /// One chain over n from what `sum` holds, in order: the bits depend on neither threads nor R.
 /// All may have row strides; rows are contiguous. dy and weight are float32, bfloat16, or float32
-/// and bfloat16.
+/// and bfloat16. With both in bfloat16 and Arithmetic::kDotBf16 the chain takes n in pairs, (0, 1),
+/// (2, 3), ..., each added in the instruction's way.
 void add_input_gradient(const at::Tensor& dy, const at::Tensor& weight, const at::Tensor& sum);
 
 /// sum[n, k] += over r: dy[r, n] * x[r, k].   dy [R, N], x [R, K], sum [N, K] float32

@@ -19,8 +19,8 @@ struct RunState {
   std::int64_t num_tokens = 0;       // prompt and model tokens so far
   std::int64_t best_step = -1;       // of the highest validation reward, where that is kept
   double best_reward = 0;
-  std::string stream;  // state of the prompt stream, JSON
-  std::string recipe;  // effective recipe, for a message when it differs
+  std::string stream;      // state of the prompt stream, JSON
+  std::string recipe;      // effective recipe, for a message when it differs
   std::string arithmetic;  // of the process that saved it; `save` puts it in
 };
 
@@ -59,7 +59,8 @@ class CheckpointFolder {
 };
 
 /// Fills weights and optimizer from a checkpoint. Throws UserError when it is of bfloat16 weights
-/// and another kernels::Arithmetic than this process uses, and naming the file when one is missing, truncated, or of another model.
+/// and another kernels::Arithmetic than this process uses, and naming the file when one is missing,
+/// truncated, or of another model.
 RunState load_checkpoint(const std::filesystem::path& checkpoint,
                          model::WeightStore& weights,
                          AdamW& optimizer);

@@ -92,19 +92,19 @@ TEST_CASE("each output is the chain of the contract, bit for bit") {
 
 TEST_CASE("linear agrees with float64, with a bias and in bfloat16") {
   under_each_arithmetic([] {
-  at::manual_seed(2);
-  for (const auto type : {at::kFloat, at::kBFloat16}) {
-    for (const auto& s : kShapes) {
-      const auto x = random({s.rows, s.inputs}, type);
-      const auto w = random({s.outputs, s.inputs}, type);
-      const auto b = random({s.outputs}, type);
-      const auto want = at::addmm(b.to(at::kDouble), x.to(at::kDouble), w.to(at::kDouble).t());
-      const auto got = linear(x, {w, {}}, {b, {}}, s.slices);
-      CHECK((got.scalar_type() == type));
-      const double tolerance = type == at::kFloat ? 1e-5 : 8e-3;
-      CHECK(close(got.to(at::kDouble), want, tolerance, 10 * tolerance));
+    at::manual_seed(2);
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      for (const auto& s : kShapes) {
+        const auto x = random({s.rows, s.inputs}, type);
+        const auto w = random({s.outputs, s.inputs}, type);
+        const auto b = random({s.outputs}, type);
+        const auto want = at::addmm(b.to(at::kDouble), x.to(at::kDouble), w.to(at::kDouble).t());
+        const auto got = linear(x, {w, {}}, {b, {}}, s.slices);
+        CHECK((got.scalar_type() == type));
+        const double tolerance = type == at::kFloat ? 1e-5 : 8e-3;
+        CHECK(close(got.to(at::kDouble), want, tolerance, 10 * tolerance));
+      }
     }
-  }
   });
 }
 
@@ -125,21 +125,21 @@ TEST_CASE("widened bfloat16 is the float32 result, rounded") {
 
 TEST_CASE("a row has the same bits among any rows and in any place") {
   under_each_arithmetic([] {
-  at::manual_seed(4);
-  for (const auto type : {at::kFloat, at::kBFloat16}) {
-    const auto x = random({70, 172}, type);
-    const Weight w{random({77, 172}, type), {}};
-    const auto all = linear(x, w, {}, 4);
-    for (std::int64_t rows = 1; rows <= 70; ++rows) {
-      const auto first = 70 - rows;
-      CHECK(same_bits(linear(x.slice(0, first, 70), w, {}, 4), all.slice(0, first, 70)));
+    at::manual_seed(4);
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      const auto x = random({70, 172}, type);
+      const Weight w{random({77, 172}, type), {}};
+      const auto all = linear(x, w, {}, 4);
+      for (std::int64_t rows = 1; rows <= 70; ++rows) {
+        const auto first = 70 - rows;
+        CHECK(same_bits(linear(x.slice(0, first, 70), w, {}, 4), all.slice(0, first, 70)));
+      }
+      const auto order = at::randperm(70);
+      CHECK(same_bits(linear(x.index_select(0, order), w, {}, 4), all.index_select(0, order)));
+      // Rows of a wider matrix, read and written in place.
+      const auto wide = at::cat({x, x}, 1);
+      CHECK(same_bits(linear(wide.slice(1, 172, 344), w, {}, 4), all));
     }
-    const auto order = at::randperm(70);
-    CHECK(same_bits(linear(x.index_select(0, order), w, {}, 4), all.index_select(0, order)));
-    // Rows of a wider matrix, read and written in place.
-    const auto wide = at::cat({x, x}, 1);
-    CHECK(same_bits(linear(wide.slice(1, 172, 344), w, {}, 4), all));
-  }
   });
 }
 
@@ -189,6 +189,23 @@ TEST_CASE("sums of pairs have the same bits for 1 to 512 rows and 1, 2, 4 thread
       CHECK(same_bits(linear(x.slice(0, 512 - rows), w, {}, 4), all.slice(0, 512 - rows)));
     }
   }
+  // Sums over 83 outputs and 511 rows: pairs whose second is missing.
+  std::vector<at::Tensor> sums;
+  const auto dy = random({511, 83}, at::kBFloat16);
+  const auto right = x.slice(0, 0, 511);
+  for (const int threads : {1, 2, 4}) {
+    set_compute_threads(threads);
+    const auto dx = at::ones({511, 144});
+    const auto dw = at::ones({83, 144});
+    add_input_gradient(dy, w.value, dx);
+    add_weight_gradient(dy, right, dw);
+    sums.push_back(at::cat({dx, dw}));
+    const auto few = at::ones({7, 144});
+    add_input_gradient(dy.slice(0, 504, 511), w.value, few);
+    CHECK(same_bits(few, dx.slice(0, 504, 511)));
+  }
+  CHECK(same_bits(sums[1], sums[0]));
+  CHECK(same_bits(sums[2], sums[0]));
   set_compute_threads(1);
   // Of numbers whose sums are exact there is one result whatever the order.
   const auto small = at::randint(-8, 9, {70, 100}).to(at::kBFloat16);
@@ -211,21 +228,21 @@ Gradients reference(const at::Tensor& x, const at::Tensor& w, const at::Tensor& 
 
 TEST_CASE("gradients agree with float64 and add up in place") {
   under_each_arithmetic([] {
-  at::manual_seed(6);
-  for (const auto type : {at::kFloat, at::kBFloat16}) {
-    for (const auto& s : kShapes) {
-      const auto x = random({s.rows, s.inputs}, type).requires_grad_();
-      const Weight w{random({s.outputs, s.inputs}, type), at::ones({s.outputs, s.inputs})};
-      const Weight b{random({s.outputs}, type), at::ones({s.outputs})};
-      const auto dy = random({s.rows, s.outputs}, type);
-      linear(x, w, b, s.slices).backward(dy);
-      const auto want = reference(x.detach(), w.value, dy);
-      const double tolerance = type == at::kFloat ? 1e-5 : 8e-3;
-      CHECK(close(x.grad().to(at::kDouble), want.x, tolerance, 10 * tolerance));
-      CHECK(close(w.grad.to(at::kDouble), want.weight + 1, 1e-5, 1e-4));
-      CHECK(close(b.grad.to(at::kDouble), want.bias + 1, 1e-5, 1e-4));
+    at::manual_seed(6);
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      for (const auto& s : kShapes) {
+        const auto x = random({s.rows, s.inputs}, type).requires_grad_();
+        const Weight w{random({s.outputs, s.inputs}, type), at::ones({s.outputs, s.inputs})};
+        const Weight b{random({s.outputs}, type), at::ones({s.outputs})};
+        const auto dy = random({s.rows, s.outputs}, type);
+        linear(x, w, b, s.slices).backward(dy);
+        const auto want = reference(x.detach(), w.value, dy);
+        const double tolerance = type == at::kFloat ? 1e-5 : 8e-3;
+        CHECK(close(x.grad().to(at::kDouble), want.x, tolerance, 10 * tolerance));
+        CHECK(close(w.grad.to(at::kDouble), want.weight + 1, 1e-5, 1e-4));
+        CHECK(close(b.grad.to(at::kDouble), want.bias + 1, 1e-5, 1e-4));
+      }
     }
-  }
   });
 }
 

@@ -147,7 +147,7 @@ TEST_CASE("a checkpoint of bfloat16 weights goes on under its own arithmetic alo
   }
   CHECK(load_checkpoint(of_float, *in_float.model.weights, in_float.optimizer).step == 1);
   CHECK_THROWS_WITH_AS(load_checkpoint(of_bfloat, *in_bfloat.model.weights, in_bfloat.optimizer),
-                       doctest::Contains("resume with arithmetic=" + other),
+                       doctest::Contains(("resume with arithmetic=" + other).c_str()),
                        UserError);
 }
 

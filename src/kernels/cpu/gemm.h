@@ -63,7 +63,7 @@ constexpr int64_t linear_scratch_size(int64_t depth, int64_t num_slices) {
 constexpr int64_t kProductTileRows = 6;
 constexpr int64_t kProductPanelCols = 64;
 constexpr int64_t kProductBlockRows = 192;
-constexpr int64_t kProductBlockDepth = 192;
+constexpr int64_t kProductBlockDepth = 192;  // words of 32 bits: floats, or pairs of bfloat16
 constexpr int64_t kProductBlockCols = 640;
 constexpr int64_t kProductScratchSize =
     kProductBlockDepth * (kProductBlockRows + kProductBlockCols);

@@ -10,7 +10,7 @@ extern const Bf16Gemm kBf16Gemm;
 const Bf16Gemm kBf16Gemm = {
     linear<Bf16, Bf16, Bf16>,
     linear<Bf16, Bf16, float>,
-    product<Bf16, Bf16>,
+    product<Bf16, Bf16, Bf16>,
 };
 
 }  // namespace tandem::kernels::TANDEM_ISA
