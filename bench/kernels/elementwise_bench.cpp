@@ -13,6 +13,7 @@
 
 #include "base/thread_pool.h"
 #include "kernels/elementwise.h"
+#include "kernels/heads.h"
 #include "kernels/linear.h"
 #include "kernels/norm.h"
 #include "support/bench.h"
