@@ -210,7 +210,7 @@ def figures_of(record):
 
 def our_decode(model, dtype, batches="1,8,32,128"):
     rows = {f"decode_b{b}": f"tokens_per_s/{b}" for b in batches.split(",")}
-    return ours("decode", model, dtype, tuple(rows), f"--batch {batches} --prompt-tokens 128 --new-tokens 64 --repeat 2",
+    return ours("decode", model, dtype, tuple(rows), f"--batch {batches} --prompt-tokens 128 --new-tokens 33 --repeat 2",
                 from_bench(rows))
 
 
@@ -238,7 +238,7 @@ def our_jobs():
     for d in ("bfloat16", "float32"):
         jobs += [
             our_decode(m, d),
-            ours("rollout", m, d, ("rollout",), "--prompts 16 --samples 8 --prompt-tokens 128 --new-tokens 256 --repeat 2",
+            ours("rollout", m, d, ("rollout",), "--prompts 16 --samples 8 --prompt-tokens 128 --new-tokens 256 --repeat 1",
                  from_bench({"rollout": "tokens_per_s"})),
             ours("rollout.prefill", m, d, ("prefill",), "--prompts 8 --samples 1 --prompt-tokens 512 --new-tokens 1",
                  from_bench({"prefill": "prefill_tokens_per_s"})),
