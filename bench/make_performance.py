@@ -92,10 +92,11 @@ def split_lines(records):
                          for name in ("rollout", "reward", "train", "optimizer", "other") if name + "_s" in figures]
             else:
                 split = record.get("split", {})
-                parts = [f"{name.replace('_', ' ').strip()} {split[key]:.2f} s" for name, key in
-                         (("generate", "transformers.generate"), ("generate", "vLLM.generate"),
-                          ("sync", "sync_weights"), ("prepare in all", "_prepare_inputs"),
-                          ("training in all", "training_step")) if key in split]
+                generate = split.get("transformers.generate", 0) + split.get("vLLM.generate", 0)
+                prepare, training = split.get("_prepare_inputs", 0), split.get("training_step", 0)
+                parts = [f"generate {generate:.2f} s", f"rest of the preparation {prepare - generate:.2f} s",
+                         f"forward and backward {training - prepare:.2f} s",
+                         f"optimizer and rest {record['value'] - training:.2f} s"]
             lines.append(f"| {ROW[id].work} | {record['system']} | {record['value']:.2f} | {', '.join(parts)} |")
     return lines
 

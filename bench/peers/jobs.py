@@ -74,7 +74,14 @@ def llama(model, dtype, batches="1,8,32,128"):
     return Job(f"llama-{dtype}", "peer", f"llama.cpp {'fp32' if dtype == 'f32' else dtype}", model, tuple(keys),
                "cd $PEER_SCRIPTS && python3 bench_llama.py --threads 2 --model x --bin $PEERS/llama-build/bin "
                f"--gguf $PEERS/gguf/{GGUF[model]}-{dtype}.gguf --tests decode,m2 --batches {batches} --repeats 2 "
-               "--json $OUT", by_key(keys))
+               "--json $OUT", without_memory(by_key(keys)))
+
+
+def without_memory(read):
+    """For a script whose work is done by other processes: its own memory says nothing."""
+    def read_rest(record, output):
+        return read({k: v for k, v in record.items() if k != "peak_rss_mb"}, output)
+    return read_rest
 
 
 def hf(model, dtype):
