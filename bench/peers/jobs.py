@@ -217,7 +217,7 @@ def figures_of(record):
 
 def our_decode(model, dtype, batches="1,8,32,128"):
     rows = {f"decode_b{b}": f"tokens_per_s/{b}" for b in batches.split(",")}
-    return ours("decode", model, dtype, tuple(rows), f"--batch {batches} --prompt-tokens 128 --new-tokens 33 --repeat 2",
+    return ours("decode", model, dtype, tuple(rows), f"--batch {batches} --prompt-tokens 128 --new-tokens 33 --repeat 1",
                 from_bench(rows))
 
 
