@@ -1,11 +1,14 @@
 #include "app/bench/bench_case.h"
+#include "kernels/isa.h"
 
 namespace tandem::app {
 namespace {
 
 // The limit of the arithmetic that matrix products use.
-double product_limit(const Session&, const MachineLimits& limits) {
-  return limits.fma_gflops;
+double product_limit(const Session& session, const MachineLimits& limits) {
+  const bool in_pairs = session.weights->dtype() == at::kBFloat16 &&
+                        kernels::arithmetic() == kernels::Arithmetic::kDotBf16;
+  return in_pairs ? limits.bf16_dot_gflops : limits.fma_gflops;
 }
 
 }  // namespace
