@@ -59,8 +59,8 @@ BenchResult bench_train(const Session& session, const BenchSizes& sizes, bool sh
 /// `step`: one whole RL step with a trivial reward.
 BenchResult bench_step(const Session& session, const BenchSizes& sizes);
 
-/// `kernels`: GFLOP/s of the products at the model's shapes, and their share of the machine's
-/// limits, which it measures in the same run.
+/// `kernels`: GFLOP/s of the products at the model's shapes, forward and backward, and their share
+/// of the limit of the arithmetic in use, which it measures in the same run.
 BenchResult bench_kernels(const Session& session);
 
 /// Of the session's model, in its precision.
