@@ -15,9 +15,10 @@ PAGE = ROOT / "docs/performance.md"
 HEAD = """# Performance
 
 Measured, not estimated: this page is made from `bench/results/*.jsonl` by `bench/make_performance.py`, and those
-files by `bench/run_peers.sh`, which runs the peers and Tandem on the same machine, model and sizes, one job at a time
-with nothing else running. Both sides use two threads and the better of their precisions; the fastest repetition
-counts. `other cores` is what other processes kept busy during a job.
+files by `bench/run_peers.sh`, which runs the peers and Tandem on the same machine, model and sizes, one job at a time, a
+job waiting until others are quiet unless told not to. Both sides use two threads; the best of the precisions that
+were measured is shown, and "Every figure" lists which ones those were: a peer's other precision may be faster. The
+fastest repetition counts, and some rows had one. `other cores` is what other processes kept busy during a job.
 
 "Our own roofline" is the least time that the work can take on the machine: its floating-point operations (what
 sequences share once, sequences without a gradient not at all, nothing recomputed) at the measured limit of the
