@@ -136,6 +136,30 @@ std::int64_t workspace_bytes(const MemoryRequest& r, std::int64_t max_rows) {
       r.memory == "low" ? "" : "set trainer.memory: low, or ");
 }
 
+// Chooses what is kept for the backward pass: all that fits, the logits being the first to go.
+void plan_activations(const MemoryRequest& r, MemoryPlan& plan) {
+  if (r.training && r.sampling && r.reuse_activations) {
+    plan.sampled_rows = rows_of_step(r);
+    plan.sampled =
+        plan.sampled_rows * model::ActivationTape::row_bytes(r.config, r.bytes_per_weight);
+  }
+  const auto with = [&](bool checkpointing, bool logits) {
+    plan.checkpoint_layers = checkpointing;
+    plan.keep_logits = r.training && logits;
+    const std::int64_t rows = r.training ? std::min(plan.rows_per_microbatch, rows_of_step(r)) : 0;
+    plan.activations = rows == 0 ? 0
+                                 : kScratchBytes + head_bytes(r, logits ? rows : 0) +
+                                       rows * activation_bytes_per_row(r, checkpointing);
+    return plan.train_peak() <= r.available_bytes;
+  };
+  const bool low = r.memory == "low";
+  const bool may_choose = r.activation_checkpointing == "auto";
+  const bool checkpointing = r.activation_checkpointing == "on" || (may_choose && low);
+  if ((low || !with(checkpointing, true)) && !with(checkpointing, false) && may_choose) {
+    with(true, false);
+  }
+}
+
 }  // namespace
 
 MemoryPlan plan_memory(const MemoryRequest& r) {
@@ -155,25 +179,7 @@ MemoryPlan plan_memory(const MemoryRequest& r) {
   plan.max_batched_tokens =
       low ? std::min(r.max_batched_tokens, kLowSamplingRows) : r.max_batched_tokens;
   plan.workspace = r.sampling ? workspace_bytes(r, plan.max_batched_tokens) : 0;
-  if (r.training && r.sampling && r.reuse_activations) {
-    plan.sampled_rows = rows_of_step(r);
-    plan.sampled =
-        plan.sampled_rows * model::ActivationTape::row_bytes(r.config, r.bytes_per_weight);
-  }
-  const auto with = [&](bool checkpointing, bool logits) {
-    plan.checkpoint_layers = checkpointing;
-    plan.keep_logits = r.training && logits;
-    const std::int64_t rows = r.training ? std::min(plan.rows_per_microbatch, rows_of_step(r)) : 0;
-    plan.activations = rows == 0 ? 0
-                                 : kScratchBytes + head_bytes(r, logits ? rows : 0) +
-                                       rows * activation_bytes_per_row(r, checkpointing);
-    return plan.train_peak() <= r.available_bytes;
-  };
-  const bool may_choose = r.activation_checkpointing == "auto";
-  const bool checkpointing = r.activation_checkpointing == "on" || (may_choose && low);
-  if ((low || !with(checkpointing, true)) && !with(checkpointing, false) && may_choose) {
-    with(true, false);
-  }
+  plan_activations(r, plan);
   plan.keep_buffers = r.training && !low;
   plan.keep_buffers = plan.keep_buffers && plan.peak() <= r.available_bytes;
   if (r.kv_bytes == 0) {
