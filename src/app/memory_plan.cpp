@@ -65,12 +65,7 @@ std::int64_t activation_bytes_per_row(const MemoryRequest& r, bool checkpoint_la
   const std::int64_t kept = checkpoint_layers
                                 ? r.bytes_per_weight * c.num_layers * c.hidden_size + layer
                                 : c.num_layers * layer;
-  // A layer that is recomputed gives its own activations back as it goes: fewer of them meet.
-  const std::int64_t freed = checkpoint_layers
-                                 ? 2 * c.hidden_size + 2 * c.intermediate_size +
-                                       2 * (c.num_heads + 2 * c.num_kv_heads) * c.head_dim
-                                 : 0;
-  return kept + r.bytes_per_weight * (transient_elements(c) - freed);
+  return kept + r.bytes_per_weight * transient_elements(c);
 }
 
 std::int64_t kv_need(const MemoryRequest& r) {
