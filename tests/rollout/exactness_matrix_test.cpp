@@ -38,6 +38,11 @@ void for_each_model(const Check& check) {
       check(model);
     }
   }
+  for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+    CAPTURE(dtype);
+    Case model = {"widths that are no multiples of a vector", dtype, test::random_model(1, dtype)};
+    check(model);
+  }
 }
 
 rollout::SamplingParams sampling(double top_p = 1, double temperature = 1) {
