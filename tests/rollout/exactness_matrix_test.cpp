@@ -20,29 +20,51 @@ using test::same_samples;
 using test::Samples;
 
 struct Case {
-  std::string name;
   at::ScalarType dtype = at::kFloat;
   test::TinyModel tiny;
 
   [[nodiscard]] std::int64_t num_ids() const { return tiny.decoder->config().vocab_size - 7; }
 };
 
+struct Precision {
+  at::ScalarType dtype = at::kFloat;
+  std::string arithmetic = "widened";
+};
+
+std::vector<Precision> precisions() {
+  std::vector<Precision> all = {{}, {.dtype = at::kBFloat16}};
+  if (kernels::supports_dot_bf16()) {
+    all.push_back({.dtype = at::kBFloat16, .arithmetic = "dot_bf16"});
+  }
+  return all;
+}
+
+// The golden families, and a model whose widths are no multiples of a vector.
+Case make_case(const std::string& name, at::ScalarType dtype) {
+  return {dtype,
+          name == "odd widths" ? test::random_model(1, dtype)
+                               : test::load_model("tests/golden/models/" + name, dtype)};
+}
+
 template <class Check>
 void for_each_model(const Check& check) {
-  for (const std::string name :
-       {"llama-tied", "llama3-rope", "mistral", "qwen2", "qwen3", "sharded-qwen3-bf16"}) {
-    for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+  for (const auto& [dtype, arithmetic] : precisions()) {
+    for (const std::string name : {"llama-tied",
+                                   "llama3-rope",
+                                   "mistral",
+                                   "qwen2",
+                                   "qwen3",
+                                   "sharded-qwen3-bf16",
+                                   "odd widths"}) {
       CAPTURE(name);
       CAPTURE(dtype);
-      Case model = {name, dtype, test::load_model("tests/golden/models/" + name, dtype)};
+      CAPTURE(arithmetic);
+      kernels::set_arithmetic("auto", arithmetic);
+      Case model = make_case(name, dtype);
       check(model);
     }
   }
-  for (const auto dtype : {at::kFloat, at::kBFloat16}) {
-    CAPTURE(dtype);
-    Case model = {"widths that are no multiples of a vector", dtype, test::random_model(1, dtype)};
-    check(model);
-  }
+  kernels::set_arithmetic("auto", "auto");
 }
 
 rollout::SamplingParams sampling(double top_p = 1, double temperature = 1) {
@@ -72,17 +94,19 @@ TEST_CASE("samples and log-probabilities are the same bits in every schedule") {
   set_compute_threads(1);
 }
 
-TEST_CASE("instruction sets agree to the last bit") {
+TEST_CASE("instruction sets agree to the last bit, in float32 and in widened bfloat16") {
   for_each_model([](const Case& model) {
+    if (kernels::arithmetic() == kernels::Arithmetic::kDotBf16 && model.dtype == at::kBFloat16) {
+      return;  // an arithmetic of one instruction set alone
+    }
     std::optional<Samples> reference;
     for (const auto isa : kernels::supported_isas()) {
-      kernels::set_isa(kernels::name_of(isa));
+      kernels::set_arithmetic(kernels::name_of(isa), "widened");
       CAPTURE(kernels::name_of(isa));
       const auto samples = run_schedule(*model.tiny.decoder, {}, sampling(), model.num_ids());
       CHECK(same_samples(reference.value_or(samples), samples));
       reference = samples;
     }
-    kernels::set_isa("auto");
   });
 }
 
@@ -207,7 +231,7 @@ void row_dependent_linear(const kernels::LinearArgs<float, float>& args) {
 }
 
 TEST_CASE("with a product that depends on the number of rows every comparison fails") {
-  const Case model = {"llama-tied", at::kFloat, test::load_model("tests/golden/models/llama-tied")};
+  const Case model = make_case("llama-tied", at::kFloat);
   kernels::Table dishonest = honest_table();
   dishonest.gemm.linear_f32 = row_dependent_linear;
   kernels::set_table(dishonest);
