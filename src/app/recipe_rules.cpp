@@ -46,6 +46,21 @@ Problem check_needed(const Recipe& r, Purpose purpose) {
   return {};
 }
 
+// The trainer would compare with probabilities that the samples were not drawn from.
+Problem check_shifts(const RolloutSection& rollout) {
+  const char* shifting = rollout.repetition_penalty != 1.0  ? "repetition_penalty"
+                         : rollout.frequency_penalty != 0.0 ? "frequency_penalty"
+                         : rollout.presence_penalty != 0.0  ? "presence_penalty"
+                         : !rollout.logit_bias.empty()      ? "logit_bias"
+                                                            : nullptr;
+  if (shifting == nullptr) {
+    return {};
+  }
+  return problem(fmt::format("rollout.{}", shifting),
+                 "moves the probabilities that samples are drawn from, which training has no "
+                 "correction for; it is for eval and generate, remove it here");
+}
+
 Problem check_rollout(const Recipe& r, Purpose purpose) {
   const RolloutSection& rollout = r.rollout;
   if (rollout.min_new_tokens > rollout.max_new_tokens) {
@@ -62,6 +77,12 @@ Problem check_rollout(const Recipe& r, Purpose purpose) {
                    prompt,
                    rollout.max_new_tokens);
   }
+  if (rollout.speculation.prompt_lookup_min > rollout.speculation.prompt_lookup_max) {
+    return problem("rollout.speculation.prompt_lookup_min",
+                   "is {}, more than prompt_lookup_max, {}",
+                   rollout.speculation.prompt_lookup_min,
+                   rollout.speculation.prompt_lookup_max);
+  }
   for (const std::string& text : rollout.stop) {
     if (text.empty()) {
       return problem("rollout.stop", "has an empty text, which would end every completion at once");
@@ -69,6 +90,9 @@ Problem check_rollout(const Recipe& r, Purpose purpose) {
   }
   if (purpose != Purpose::kTrain) {
     return {};
+  }
+  if (auto found = check_shifts(rollout)) {
+    return found;
   }
   if (rollout.samples_per_prompt < 2) {
     return problem("rollout.samples_per_prompt",

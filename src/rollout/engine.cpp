@@ -55,6 +55,7 @@ SchedulerConfig scheduler_config(const model::Decoder& decoder, const EngineConf
   scheduler.max_sequences = std::min<std::int64_t>(config.max_sequences, config.max_batched_tokens);
   scheduler.max_model_len =
       config.max_model_len > 0 ? config.max_model_len : decoder.max_positions();
+  scheduler.speculation = config.speculation;
   scheduler.check_each_step = config.check_invariants;
   return scheduler;
 }
@@ -83,6 +84,7 @@ Engine::Engine(model::Decoder& decoder, const EngineConfig& config, TextSinkFact
 
 void Engine::add(GroupRequest request) {
   request.read_cache = request.read_cache && config_.prefix_cache;
+  request.params.validate_ids(config_.num_ids);
   scheduler_.add(std::move(request));
 }
 

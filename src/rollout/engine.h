@@ -24,7 +24,8 @@ struct EngineConfig {
   std::int64_t num_ids = 0;                // of the tokenizer; ids at or above it are never drawn
   std::int64_t max_sequences = 256;        // samples that run at one time
   bool prefix_cache = true;
-  SpanRecorder* spans = nullptr;          // not owned; where the parts of its steps are recorded
+  SpanRecorder* spans = nullptr;  // not owned; where the parts of its steps are recorded
+  SpeculationConfig speculation = {};
   model::ActivationTape* tape = nullptr;  // not owned; keeps what it has room for. Null: nothing
 #ifdef TANDEM_DEBUG
   bool check_invariants = true;  // of the block manager and scheduler, after each step

@@ -113,6 +113,9 @@ class Scheduler {
   static void insert(Owned sequence, Queue& queue);
   [[nodiscard]] static std::int64_t num_samples(const Queue& queue);
 
+  static std::size_t keep_scores(Sequence& sequence,
+                                 std::int64_t num_rows,
+                                 std::span<const SampledToken> tokens);
   std::optional<Stop> accept(Sequence& sample, const SampledToken& token);
   void accept_drawn(Sequence& sample, std::span<const SampledToken> tokens);
   void start_samples(Sequence& prompt, std::span<const SampledToken> tokens);

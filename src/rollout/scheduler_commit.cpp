@@ -17,6 +17,9 @@ void append_token(const SampledToken& token, WeightVersion version, FinishedSamp
   if (!token.top.empty()) {
     output.top.push_back(token.top);
   }
+  if (token.rank > 0) {
+    output.ranks.push_back(token.rank);
+  }
   output.ids.push_back(token.id);
   output.logprobs.push_back(token.logprob);
   output.versions.push_back(version);
@@ -33,6 +36,7 @@ std::vector<FinishedSample> Scheduler::commit(const StepPlan& plan,
                plan.samples.size());
   for (const InFlight& part : in_flight_) {
     Sequence& sequence = *part.sequence;
+    sampled = sampled.subspan(keep_scores(sequence, part.num_rows, sampled));
     sequence.computed += part.num_rows - sequence.num_drafts;
     sequence.high_water = std::max(sequence.high_water, sequence.computed);
     blocks_.copied(*sequence.table);
@@ -61,12 +65,33 @@ std::vector<FinishedSample> Scheduler::commit(const StepPlan& plan,
   return take_finished();
 }
 
+// The first of `tokens` are those of the prompt that this step scored; returns how many.
+std::size_t Scheduler::keep_scores(Sequence& sequence,
+                                   std::int64_t num_rows,
+                                   std::span<const SampledToken> tokens) {
+  PromptLogprobs& scores = sequence.group->prompt;
+  const auto num_before = static_cast<std::int64_t>(scores.logprobs.size());
+  const std::int64_t end =
+      std::min(sequence.computed + num_rows, num_before + sequence.num_to_score());
+  for (std::int64_t p = num_before; p < end; ++p) {
+    const SampledToken& token = tokens[static_cast<std::size_t>(p - num_before)];
+    scores.logprobs.push_back(token.logprob);
+    if (sequence.group->request.params.num_prompt_logprobs > 0) {
+      scores.top.push_back(token.top);
+    }
+  }
+  return static_cast<std::size_t>(std::max<std::int64_t>(0, end - num_before));
+}
+
 std::optional<Stop> Scheduler::accept(Sequence& sample, const SampledToken& token) {
   if (!token.finite) {
     ++counters_.nan_rows;
     return Stop{FinishReason::kError, std::nullopt, {}};
   }
   append_token(token, version_, sample.output);
+  if (sample.group->request.params.shifts()) {
+    sample.output.sampled_logprobs.push_back(token.sampled_logprob);
+  }
   sample.ids.push_back(token.id);
   return sample.stop_rules->push(token.id, static_cast<std::int64_t>(sample.output.ids.size()));
 }
@@ -158,6 +183,7 @@ void Scheduler::finish(Sequence& sample, Stop stop) {
   sample.output.sample = request.first_sample + sample.sample;
   sample.output.stop = std::move(stop);
   sample.output.text = sample.stop_rules->final_text();
+  sample.output.prompt = sample.group->prompt;
   finished_.push_back(std::move(sample.output));
   release(sample);
   sample.done = true;

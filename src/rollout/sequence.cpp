@@ -27,6 +27,22 @@ void append_sample(const Sequence& sequence,
   entry.input.key = random_key(request, sample, length);
 }
 
+// The prompt's tokens behind the rows [begin, end) of the sequence that were not scored yet. Their
+// rows are the last of the plan.
+void append_scores(const Sequence& sequence, std::int64_t begin, std::int64_t end, StepPlan& plan) {
+  const GroupState& group = *sequence.group;
+  const auto num_scored = static_cast<std::int64_t>(group.prompt.logprobs.size());
+  const auto shift = static_cast<std::int64_t>(plan.ids.size()) - end;
+  for (std::int64_t p = std::max(begin, num_scored); p < std::min(end, sequence.length() - 1);
+       ++p) {
+    SampleEntry& entry = plan.samples.emplace_back();
+    entry.logits_row = static_cast<std::int32_t>(plan.sample_rows.size());
+    entry.input.params = &group.request.params;
+    entry.input.given = sequence.ids[p + 1];
+    plan.sample_rows.push_back(static_cast<std::int32_t>(shift + p));
+  }
+}
+
 void append_samples(const Sequence& sequence, StepPlan& plan) {
   const auto end = static_cast<std::int32_t>(plan.ids.size());
   if (!sequence.is_prompt()) {
@@ -80,6 +96,9 @@ void append_rows(const Sequence& sequence, std::int64_t num_rows, StepPlan& plan
                             request.first_sample + sample});
   if (sequence.table->pending_copy()) {
     plan.copies.push_back(*sequence.table->pending_copy());
+  }
+  if (sequence.num_to_score() > 0) {
+    append_scores(sequence, sequence.computed, end, plan);
   }
   if (end == sequence.length() + sequence.num_drafts) {
     append_samples(sequence, plan);

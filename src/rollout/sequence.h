@@ -19,6 +19,7 @@ struct GroupState {
   std::vector<std::int32_t> open;   // samples that the shared prompt is still to become
   std::int32_t num_unfinished = 0;
   std::int64_t arrival = 0;  // requests are numbered as they are added
+  PromptLogprobs prompt;     // of the tokens scored so far
   bool started = false;      // rows of its prompt were planned, and count in the statistics
 
   [[nodiscard]] std::int64_t prompt_length() const {
@@ -54,7 +55,16 @@ struct Sequence {
   [[nodiscard]] std::int64_t width() const {
     return is_prompt() ? static_cast<std::int64_t>(group->open.size()) : 1;
   }
-  [[nodiscard]] bool reads_cache() const { return group->request.read_cache; }
+  /// Tokens of the prompt that are still to be scored.
+  [[nodiscard]] std::int64_t num_to_score() const {
+    return is_prompt() && group->request.params.num_prompt_logprobs >= 0
+               ? length() - 1 - static_cast<std::int64_t>(group->prompt.logprobs.size())
+               : 0;
+  }
+  /// A prompt whose tokens are scored has all its rows computed.
+  [[nodiscard]] bool reads_cache() const {
+    return group->request.read_cache && num_to_score() == 0;
+  }
   /// What comes first: the lower priority number, then who was added first, then the sample.
   [[nodiscard]] auto order() const {
     return std::tuple(group->request.priority, group->arrival, sample);

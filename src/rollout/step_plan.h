@@ -27,6 +27,14 @@ struct GroupRequest {
   bool read_cache = true;       // false: computes the whole prompt, and still fills the cache
 };
 
+/// Log-probabilities of a prompt's tokens, over all ids and at the sampling temperature. Entry i is
+/// of token i + 1, given those before it.
+struct PromptLogprobs {
+  std::vector<float> logprobs;
+  std::vector<std::vector<std::pair<TokenId, float>>>
+      top;  // empty unless more than 0 are asked for
+};
+
 /// A sample that ended. `ids` holds new tokens only, a stop id included; the other arrays have one
 /// entry a token, or none at all where the comment says so.
 struct FinishedSample {
@@ -37,6 +45,9 @@ struct FinishedSample {
   std::vector<AllowedSet> allowed;                          // empty when all sets are "all"
   std::vector<WeightVersion> versions;                      // weights that each id was sampled with
   std::vector<std::vector<std::pair<TokenId, float>>> top;  // empty unless asked for
+  std::vector<std::int64_t> ranks;      // of each id among its set; empty without `top`
+  std::vector<float> sampled_logprobs;  // after bias and penalties; empty without any
+  PromptLogprobs prompt;                // empty unless asked for
   std::vector<std::int32_t> kept_rows;  // on the engine's tape, by position; empty without one
   Stop stop;
   std::string text;  // decoded, cut before the stop string; empty without stop strings
@@ -50,7 +61,8 @@ struct SequenceView {
   std::int32_t sample = 0;  // the first of the group's while they share the prompt
 };
 
-/// One token to draw. All samples of a group draw their first one from one row.
+/// One token to draw, or one of the prompt (input.given) to score. All samples of a group draw
+/// their first one from one row.
 struct SampleEntry {
   std::int32_t logits_row = 0;  // index into StepPlan::sample_rows
   SamplingInput input;          // valid until the plan is committed

@@ -41,7 +41,8 @@ std::optional<Stop> StopRules::push(TokenId id, std::int64_t num_tokens) {
   }
   if (sink_) {
     if (const auto match = strings_.push(sink_->push(id), armed)) {
-      cut_ = match->begin;
+      cut_ =
+          match->begin + (params_->include_stop ? params_->stop_strings[match->string].size() : 0);
       return Stop{FinishReason::kStopString, std::nullopt, params_->stop_strings[match->string]};
     }
   }

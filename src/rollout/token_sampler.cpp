@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "rollout/row_scan.h"
+#include "rollout/token_bans.h"
 
 namespace tandem::rollout {
 namespace {
@@ -56,77 +59,89 @@ TokenSampler::TokenSampler(std::int64_t num_ids, VocabMath math) : num_ids_(num_
 SampledToken TokenSampler::sample(const float* logits, const SamplingInput& input) {
   const SamplingParams& params = *input.params;
   const Row row(logits, static_cast<std::size_t>(num_ids_));
-  SampledToken token;
   reduced_row_ = nullptr;
-  token.allowed.banned = banned_ids(input);
-  const Row masked = with_banned(row, token.allowed.banned);
-  const Row shifted = with_penalty(masked, input);
+  if (input.given >= 0) {
+    return score(row, input);
+  }
+  SampledToken token;
+  const auto output = input.context.last(
+      std::min(input.context.size(), static_cast<std::size_t>(input.num_generated)));
+  TokenBans bans = token_bans(params, output, input.num_generated, num_ids_);
+  const Row masked = masked_by(bans.set, row);
+  const Row shifted =
+      shifts_.apply(masked, params, input.context, static_cast<std::int64_t>(output.size()));
   const RowScan scan = scan_row(shifted);
   const bool usable = scan.usable && (shifted.data() == logits || scan_row(row).usable);
-  if (!usable || scan.max <= kBannedLogit) {
-    token.allowed = {};
+  if (!usable || bans.none || scan.max <= kBannedLogit) {
     token.finite = false;
     return token;
   }
-  if (params.greedy()) {
-    token.id = static_cast<TokenId>(std::ranges::find(shifted, scan.max) - shifted.begin());
-  } else if (restricts(params)) {
-    keep(shifted, params);
-    token.id = draw_kept(params, random_uniform(input.key));
-    token.allowed.banned.clear();
-    for (const Candidate& candidate : kept_) {
-      token.allowed.ids.push_back(candidate.id);
-    }
-  } else {
-    token.id = draw_any(shifted, params, random_uniform(input.key));
+  token.allowed = std::move(bans.set);
+  token.id = choose(shifted, scan.max, input, token.allowed);
+  const float factor = inverse_temperature(params.temperature);
+  if (params.shifts()) {
+    token.sampled_logprob =
+        logprob_of(shifted[token.id], factor, reduce_over(token.allowed, shifted, params));
   }
   report(masked, params, token);
+  if (!params.shifts()) {
+    token.sampled_logprob = token.logprob;
+  }
   return token;
 }
 
-std::vector<TokenId> TokenSampler::banned_ids(const SamplingInput& input) const {
-  std::vector<TokenId> banned;
-  if (input.params->ignore_eos || input.num_generated >= input.params->min_new_tokens) {
-    return banned;
+// A token of the prompt: nothing restricts it.
+SampledToken TokenSampler::score(Row logits, const SamplingInput& input) {
+  SampledToken token;
+  token.id = input.given;
+  token.finite = scan_row(logits).usable && input.given < num_ids_;
+  if (!token.finite) {
+    token.logprob = std::numeric_limits<float>::quiet_NaN();
+    return token;
   }
-  for (const TokenId id : input.params->stop_ids) {
-    if (id >= 0 && id < num_ids_) {
-      banned.push_back(id);
-    }
-  }
-  std::ranges::sort(banned);
-  banned.erase(std::unique(banned.begin(), banned.end()), banned.end());
-  return banned;
+  const float factor = inverse_temperature(input.params->temperature);
+  const LogSumExp over = reduce(logits, *input.params);
+  token.logprob = logprob_of(logits[token.id], factor, over);
+  report_top(logits, input.params->num_prompt_logprobs, factor, over, token);
+  return token;
 }
 
-TokenSampler::Row TokenSampler::with_banned(Row logits, std::span<const TokenId> banned) {
-  if (banned.empty()) {
+TokenSampler::Row TokenSampler::masked_by(const AllowedSet& set, Row logits) {
+  if (set.is_all()) {
     return logits;
   }
+  if (!set.ids.empty()) {
+    masked_.assign(logits.size(), kBannedLogit);
+    for (const TokenId id : set.ids) {
+      masked_[id] = logits[id];
+    }
+    return masked_;
+  }
   masked_.assign(logits.begin(), logits.end());
-  for (const TokenId id : banned) {
+  for (const TokenId id : set.banned) {
     masked_[id] = kBannedLogit;
   }
   return masked_;
 }
 
-// Source: Keskar et al., "CTRL", arXiv:1909.05858, section 4.1, with the usual rule for negative
-// logits, which multiplies them, so that a penalty above 1 always lowers the probability.
-TokenSampler::Row TokenSampler::with_penalty(Row logits, const SamplingInput& input) {
-  const auto penalty = static_cast<float>(input.params->repetition_penalty);
-  if (penalty == 1.0F) {
-    return logits;
+// `allowed` becomes what the filters leave of it.
+TokenId TokenSampler::choose(Row logits,
+                             float max,
+                             const SamplingInput& input,
+                             AllowedSet& allowed) {
+  const SamplingParams& params = *input.params;
+  if (params.greedy()) {
+    return static_cast<TokenId>(std::ranges::find(logits, max) - logits.begin());
   }
-  penalised_.assign(logits.begin(), logits.end());
-  seen_.assign(logits.size(), 0);
-  for (const TokenId id : input.context) {
-    if (id < 0 || id >= num_ids_ || seen_[id] != 0 || logits[id] <= kBannedLogit) {
-      continue;
-    }
-    seen_[id] = 1;
-    penalised_[id] = logits[id] > 0 ? logits[id] / penalty : logits[id] * penalty;
+  if (!restricts(params)) {
+    return draw_any(logits, params, random_uniform(input.key));
   }
-  return penalised_;
+  keep(logits, params);
+  allowed = {};
+  for (const Candidate& candidate : kept_) {
+    allowed.ids.push_back(candidate.id);
+  }
+  return draw_kept(params, random_uniform(input.key));
 }
 
 bool TokenSampler::restricts(const SamplingParams& params) const {
@@ -235,24 +250,36 @@ TokenSampler::Row TokenSampler::chunk_at(std::int64_t begin) const {
   return Row(weights_).subspan(begin, std::min(kVocabChunk, num_ids_ - begin));
 }
 
+LogSumExp TokenSampler::reduce_over(const AllowedSet& set,
+                                    Row logits,
+                                    const SamplingParams& params) {
+  if (set.ids.empty()) {
+    return reduce(logits, params);
+  }
+  listed_.clear();
+  for (const TokenId id : set.ids) {
+    listed_.push_back(logits[id]);
+  }
+  return reduce_listed(listed_, inverse_temperature(params.temperature));
+}
+
 void TokenSampler::report(Row logits, const SamplingParams& params, SampledToken& token) {
   const float factor = inverse_temperature(params.temperature);
-  const bool listed = !token.allowed.ids.empty();
-  LogSumExp over;
-  if (listed) {
-    weights_.clear();
-    for (const TokenId id : token.allowed.ids) {
-      weights_.push_back(logits[id]);
-    }
-    over = reduce_listed(weights_, factor);
-  } else {
-    over = reduce(logits, params);
-  }
+  const LogSumExp over = reduce_over(token.allowed, logits, params);
   token.logprob = logprob_of(logits[token.id], factor, over);
-  if (params.num_top_logprobs == 0) {
+  report_top(logits, params.num_top_logprobs, factor, over, token);
+}
+
+// The likeliest of token.allowed; behind them the token itself, where it is none of them.
+void TokenSampler::report_top(
+    Row logits, std::int64_t count, float factor, LogSumExp over, SampledToken& token) {
+  if (count <= 0) {
     return;
   }
-  top_candidates(listed ? Row(weights_) : logits, params.num_top_logprobs, top_);
+  const bool listed = !token.allowed.ids.empty();
+  const Row row = listed ? Row(listed_) : logits;
+  token.rank = std::ranges::count_if(row, [&](float x) { return x >= logits[token.id]; });
+  top_candidates(row, count, top_);
   bool has_token = false;
   for (const Candidate& candidate : top_) {
     const TokenId id = listed ? token.allowed.ids[candidate.id] : candidate.id;

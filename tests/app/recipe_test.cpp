@@ -135,7 +135,6 @@ TEST_CASE("keys of later versions are refused as such, with their line") {
     CHECK(error.find("not in this version") != std::string::npos);
     CHECK(error.find(override_text.substr(0, override_text.find('='))) != std::string::npos);
   };
-  refused("rollout.speculation={tokens: 4}");
   refused("rollout.tools=[calculator]");
   refused("rollout.max_turns=3");
   refused("model.adapter={rank: 8}");
@@ -149,8 +148,27 @@ TEST_CASE("keys of later versions are refused as such, with their line") {
   refused("parallel.train.dp=2");
   refused("parallel.train.zero=3");
   refused("parallel.rollout.tp=2");
-  CHECK(error_of(kSmall + "rollout:\n  speculation: {tokens: 4}\n") ==
-        "r.yaml:6: rollout.speculation: not in this version");
+  CHECK(error_of(kSmall + "rollout:\n  tools: [calculator]\n") ==
+        "r.yaml:6: rollout.tools: not in this version");
+}
+
+TEST_CASE("what moves probabilities is refused in training, with the reason, and runs in eval") {
+  for (const char* setting : {"rollout.repetition_penalty=1.2",
+                              "rollout.frequency_penalty=0.5",
+                              "rollout.presence_penalty=-0.5",
+                              "rollout.logit_bias=[{id: 5, bias: 1.5}]"}) {
+    const std::string name = std::string(setting).substr(0, std::string(setting).find('='));
+    const std::string error = error_of(kSmall, {setting});
+    CAPTURE(error);
+    CHECK(error.find(name + ": moves the probabilities") != std::string::npos);
+    CHECK(error_of(kSmall, {setting, "data.validation=[{path: v.jsonl}]"}, Purpose::kEval) ==
+          "no error");
+  }
+  // What removes ids travels with each token, and the trainer sums over the same ids.
+  CHECK(error_of(kSmall, {"rollout.banned_token_ids=[1, 2]", "rollout.bad_words=[no]"}) ==
+        "no error");
+  CHECK(error_of(kSmall, {"rollout.speculation={method: ngram, prompt_lookup_min: 5}"})
+            .find("more than prompt_lookup_max, 4") != std::string::npos);
 }
 
 TEST_CASE("a key that nothing reads is an error that says why") {

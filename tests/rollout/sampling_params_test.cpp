@@ -53,7 +53,7 @@ TEST_CASE("more stop ids than a token can carry are refused with the setting tha
   params.stop_ids.resize(4097);
   CHECK(problem(params).empty());
   params.min_new_tokens = 1;
-  CHECK(names(problem(params), "min_new_tokens bans 4097 stop ids"));
+  CHECK(names(problem(params), "min_new_tokens ban 4097 ids"));
 }
 
 TEST_CASE("temperatures up to 1e-5 are greedy, -1 means no top-k") {

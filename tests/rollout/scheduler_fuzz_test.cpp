@@ -10,16 +10,26 @@ namespace {
 
 using test::FakeEngine;
 
+// What differs from run to run.
+struct Shape {
+  std::int32_t num_blocks = 40;
+  std::int32_t hash_bits = 128;
+  std::int64_t num_drafts = 0;
+};
+
+SchedulerConfig config_of(const Shape& shape) {
+  return {.blocks = {.num_blocks = shape.num_blocks, .block_size = 4, .hash_bits = shape.hash_bits},
+          .max_batched_tokens = 24,
+          .max_sequences = 12,
+          .max_prompt_chunk = 10,
+          .speculation = {.num_tokens = shape.num_drafts, .lookup_max = 3, .lookup_min = 1},
+          .check_each_step = true};
+}
+
 class Fuzzer {
  public:
-  explicit Fuzzer(std::uint64_t seed, std::int32_t hash_bits)
-      : seed_(seed),
-        engine_({.blocks = {.num_blocks = 40, .block_size = 4, .hash_bits = hash_bits},
-                 .max_batched_tokens = 24,
-                 .max_sequences = 12,
-                 .max_prompt_chunk = 10,
-                 .check_each_step = true},
-                /*num_ids=*/6) {}
+  explicit Fuzzer(std::uint64_t seed, const Shape& shape)
+      : seed_(seed), max_prompt_(4 * (shape.num_blocks - 1) - 9), engine_(config_of(shape), 6) {}
 
   void operate() {
     const std::uint64_t dice = below(100);
@@ -33,8 +43,12 @@ class Fuzzer {
       engine_.scheduler.preempt(any_draw(), static_cast<std::int32_t>(below(4)));
     } else if (dice < 41) {
       engine_.scheduler.set_weight_version(engine_.scheduler.weight_version() + 1);
+    } else if (dice < 43) {
+      pause(below(8));
+    } else if (dice < 46) {
+      engine_.scheduler.resume();
     } else {
-      step(dice < 45);
+      step(dice < 50);
     }
     engine_.scheduler.check_invariants();
     judge();
@@ -42,6 +56,7 @@ class Fuzzer {
 
   // Runs what is left; then nothing may be in use.
   void drain() {
+    engine_.scheduler.resume();
     engine_.run();
     judge();
     CHECK(live_.empty());
@@ -50,6 +65,7 @@ class Fuzzer {
   }
 
   std::int64_t num_compared() const { return num_compared_; }
+  SchedulerCounters counters() const { return engine_.scheduler.counters(); }
 
  private:
   struct Live {
@@ -71,8 +87,10 @@ class Fuzzer {
     GroupRequest request{.draw = next_draw_++};
     request.num_samples = static_cast<std::int32_t>(1 + below(4));
     request.read_cache = below(8) != 0;
+    request.priority = static_cast<std::int32_t>(below(3));
     const std::uint64_t kind = below(3);
-    const std::uint64_t size = 1 + below(24);
+    const bool is_long = below(12) == 0;  // up to what fits in the pool
+    const std::uint64_t size = 1 + below(static_cast<std::uint64_t>(is_long ? max_prompt_ : 24));
     for (std::uint64_t i = 0; i < size; ++i) {
       request.prompt.push_back(static_cast<TokenId>(i + 3 < size ? (kind + i) % 5 : below(6)));
     }
@@ -82,8 +100,24 @@ class Fuzzer {
         static_cast<std::int64_t>(below(static_cast<std::uint64_t>(request.params.max_new_tokens)));
     request.params.temperature = below(4) == 0 ? 0 : 1;
     request.params.top_k = static_cast<std::int32_t>(below(4));
+    request.params.frequency_penalty = below(4) == 0 ? 0.5 : 0.0;
+    request.params.num_prompt_logprobs = below(6) == 0 ? 0 : -1;
     live_.emplace(request.draw, Live{request, engine_.scheduler.weight_version()});
     engine_.scheduler.add(std::move(request));
+  }
+
+  void pause(std::uint64_t dice) {
+    if (dice == 0) {
+      engine_.scheduler.pause(PauseMode::kAbort);
+    } else if (dice < 4) {
+      engine_.scheduler.pause(PauseMode::kWait);
+    } else {
+      engine_.scheduler.pause(PauseMode::kKeep);
+    }
+    if (dice > 5) {  // as for a train phase in between
+      engine_.scheduler.preempt_all();
+      REQUIRE(engine_.scheduler.reset_cache());
+    }
   }
 
   void step(bool abort_inside) {
@@ -113,6 +147,7 @@ class Fuzzer {
   }
 
   std::uint64_t seed_;
+  std::int64_t max_prompt_;
   std::uint64_t counter_ = 0;
   std::int64_t next_draw_ = 0;
   std::int64_t num_compared_ = 0;
@@ -120,23 +155,34 @@ class Fuzzer {
   std::map<std::int64_t, Live> live_;
 };
 
-void fuzz(std::uint64_t seed, std::int32_t hash_bits, int num_operations) {
-  Fuzzer fuzzer(seed, hash_bits);
+void fuzz(std::uint64_t seed, const Shape& shape, int num_operations) {
+  Fuzzer fuzzer(seed, shape);
   for (int i = 0; i < num_operations; ++i) {
     fuzzer.operate();
   }
   fuzzer.drain();
-  MESSAGE("seed " << seed << ": " << fuzzer.num_compared() << " samples compared");
+  const SchedulerCounters counters = fuzzer.counters();
+  MESSAGE("seed " << seed << ": " << fuzzer.num_compared() << " samples compared, "
+                  << counters.preemptions << " preemptions, " << counters.drafts_accepted << " of "
+                  << counters.drafts << " guesses drawn");
+  CHECK(counters.preemptions > 0);
+  CHECK((counters.drafts_accepted > 0) == (shape.num_drafts > 0));
 }
 
 TEST_CASE("ten thousand random operations keep the books and the tokens") {
-  fuzz(1, 128, 8000);
-  fuzz(2, 1, 2000);
+  fuzz(1, {}, 3000);
+  fuzz(2, {.hash_bits = 1}, 2000);
+  fuzz(3, {.num_blocks = 12, .num_drafts = 3}, 3000);
+  fuzz(4, {.num_blocks = 60, .num_drafts = 5}, 2000);
 }
 
 TEST_CASE("a million random operations keep the books and the tokens" * doctest::skip()) {
   for (std::uint64_t seed = 10; seed < 20; ++seed) {
-    fuzz(seed, seed % 2 == 0 ? 128 : 2, 100000);
+    fuzz(seed,
+         {.num_blocks = seed % 3 == 0 ? 12 : 40,
+          .hash_bits = seed % 2 == 0 ? 128 : 2,
+          .num_drafts = static_cast<std::int64_t>(seed % 4)},
+         100000);
   }
 }
 

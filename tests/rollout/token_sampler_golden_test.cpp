@@ -25,8 +25,10 @@ std::optional<SamplingParams> params_of(const nlohmann::json& test) {
     params.top_p = test["p"];
   } else if (sampler == "min_p" && test["p"] <= 1.0) {
     params.min_p = test["p"];
-  } else if (sampler == "penalties" && test["frequency"] == 0.0 && test["presence"] == 0.0) {
+  } else if (sampler == "penalties") {
     params.repetition_penalty = test["repeat"];
+    params.frequency_penalty = test["frequency"];
+    params.presence_penalty = test["presence"];
   } else {
     return std::nullopt;
   }
@@ -39,14 +41,18 @@ std::vector<double> probabilities(const std::vector<float>& logits,
                                   SamplingParams params,
                                   const std::vector<TokenId>& context) {
   const auto num_ids = static_cast<std::int64_t>(logits.size());
-  const bool reported = !params.greedy() && params.repetition_penalty == 1;
+  const bool reported = !params.greedy() && !params.shifts();
   const std::uint32_t num_draws = reported ? 1 : 20000;
   params.num_top_logprobs = static_cast<std::int32_t>(num_ids);
   TokenSampler sampler(num_ids);
   std::map<TokenId, double> shares;
   for (std::uint32_t i = 0; i < num_draws; ++i) {
-    const SampledToken token = sampler.sample(
-        logits.data(), {.params = &params, .context = context, .key = {.position = i}});
+    const SampledToken token =
+        sampler.sample(logits.data(),
+                       {.params = &params,
+                        .context = context,
+                        .num_generated = static_cast<std::int64_t>(context.size()),
+                        .key = {.position = i}});
     if (!reported) {
       shares[token.id] += 1.0 / num_draws;
       continue;
@@ -74,8 +80,7 @@ std::vector<double> possible(const nlohmann::json& expected) {
   return sorted;
 }
 
-TEST_CASE(
-    "temperature, top-k, top-p, min-p and repetition penalty keep and weigh as llama.cpp's do") {
+TEST_CASE("temperature, top-k, top-p, min-p and penalties keep and weigh as llama.cpp's do") {
   std::ifstream stream("tests/golden/sampling/llama_cpp_sampling.json");
   const auto golden = nlohmann::json::parse(stream);
   int num_run = 0;
@@ -91,8 +96,11 @@ TEST_CASE(
       logits.push_back(static_cast<float>(std::log(p)));
     }
     const auto context = test.value("last_tokens", std::vector<TokenId>{});
-    const auto got = probabilities(logits, *params, context);
+    auto got = probabilities(logits, *params, context);
     const auto want = possible(test["expected"]);
+    if (params->shifts()) {
+      got.resize(want.size());  // what is too rare to be drawn
+    }
     REQUIRE(got.size() == want.size());
     // 0.015 is four standard deviations of a share measured by 20,000 draws.
     const double tolerance = test["sampler"] == "penalties" ? 0.015 : 1e-3;
@@ -101,7 +109,7 @@ TEST_CASE(
     }
   }
   MESSAGE("ran " << num_run << " of " << golden["cases"].size() << " cases");
-  CHECK(num_run == 21);
+  CHECK(num_run == 24);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct Schedule {
   bool alone = false;           // one request at a time
   bool separate = false;        // a request for each sample instead of forks of one
   bool preempt_always = false;  // the keys of every sample are thrown away after each step
+  std::int64_t num_drafts = 0;  // guessed tokens a step
   int threads = 1;
 };
 
@@ -42,6 +43,8 @@ inline std::vector<Schedule> all_schedules() {
            .prefix_cache = false,
            .separate = true},
           {.name = "preempted after every step", .preempt_always = true},
+          {.name = "guessed tokens", .num_drafts = 4},
+          {.name = "guessed tokens, chunks of 7", .max_batched_tokens = 7, .num_drafts = 3},
           {.name = "2 threads", .threads = 2},
           {.name = "4 threads, chunks of 11", .max_batched_tokens = 11, .threads = 4}};
 }
@@ -90,6 +93,7 @@ inline rollout::EngineConfig schedule_engine(const Schedule& schedule, std::int6
   config.max_batched_tokens = schedule.max_batched_tokens;
   config.num_ids = num_ids;
   config.prefix_cache = schedule.prefix_cache;
+  config.speculation = {.num_tokens = schedule.num_drafts, .lookup_max = 3, .lookup_min = 1};
   config.check_invariants = true;
   return config;
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "app/commands/compute_commands.h"
@@ -10,6 +11,7 @@
 #include "app/jsonl.h"
 #include "app/prompt_text.h"
 #include "app/rl/collect.h"
+#include "app/sampling_options.h"
 #include "base/error.h"
 #include "rollout/engine.h"
 
@@ -21,10 +23,13 @@ using nlohmann::json;
 struct GenerateOptions {
   CommonOptions common;
   std::string model, prompt, prompts, ids, dtype = "auto";
-  bool raw = false, ignore_eos = false;
-  std::int64_t n = 1, max_new_tokens = 256, top_k = 0, seed = 0, logprobs = 0;
-  double temperature = 1, top_p = 1, min_p = 0, repetition_penalty = 1;
-  std::vector<std::string> stop;
+  bool raw = false, ignore_eos = false, include_stop = false;
+  std::int64_t n = 1, max_new_tokens = 256, min_new_tokens = 0, top_k = 0, seed = 0, logprobs = 0;
+  std::int64_t prompt_logprobs = -1;
+  SpeculationOptions drafts;
+  double temperature = 1, top_p = 1, min_p = 0;
+  double repetition_penalty = 1, frequency_penalty = 0, presence_penalty = 0;
+  std::vector<std::string> stop, bad_words, logit_bias, allowed_ids, banned_ids;
 };
 
 std::vector<Message> messages_from(const json& value, const std::string& place) {
@@ -114,14 +119,20 @@ rollout::SamplingParams sampling_params(const GenerateOptions& options, const Se
   params.min_p = options.min_p;
   params.top_k = static_cast<std::int32_t>(options.top_k);
   params.repetition_penalty = options.repetition_penalty;
+  params.frequency_penalty = options.frequency_penalty;
+  params.presence_penalty = options.presence_penalty;
+  params.logit_bias = parse_logit_bias(options.logit_bias);
+  params.allowed_ids = parse_token_ids(options.allowed_ids, "--allowed-token-ids");
+  params.banned_ids = parse_token_ids(options.banned_ids, "--banned-token-ids");
   params.max_new_tokens = options.max_new_tokens;
-  params.stop_ids = session.stop_ids;
+  params.min_new_tokens = options.min_new_tokens;
+  params.include_stop = options.include_stop;
   params.stop_strings = options.stop;
   params.ignore_eos = options.ignore_eos;
   params.seed = static_cast<std::uint64_t>(options.seed);
   params.num_top_logprobs = static_cast<std::int32_t>(options.logprobs);
-  params.validate();
-  return params;
+  params.num_prompt_logprobs = static_cast<std::int32_t>(options.prompt_logprobs);
+  return complete_sampling(std::move(params), options.bad_words, session);
 }
 
 std::string top_json(const std::vector<std::vector<std::pair<TokenId, float>>>& top) {
@@ -159,6 +170,16 @@ std::string record(const rollout::FinishedSample& sample,
   }
   if (options.logprobs > 0) {
     object.add_json("top_logprobs", top_json(sample.top));
+    object.add_json("ranks", fmt::format("[{}]", fmt::join(sample.ranks, ",")));
+  }
+  if (!sample.sampled_logprobs.empty()) {
+    object.add("sampled_logprobs", std::span<const float>(sample.sampled_logprobs));
+  }
+  if (options.prompt_logprobs >= 0) {
+    object.add("prompt_logprobs", std::span<const float>(sample.prompt.logprobs));
+  }
+  if (options.prompt_logprobs > 0) {
+    object.add_json("prompt_top_logprobs", top_json(sample.prompt.top));
   }
   return object.str();
 }
@@ -190,6 +211,7 @@ int run_generate(const GenerateOptions& options) {
   if (options.seed < 0) {
     fail<UserError>("--seed is {}; use 0 or more", options.seed);
   }
+  (void)options.drafts.config();  // refused before the model is opened
   set_up_compute({options.common.threads, options.common.isa, options.common.arithmetic});
   const Session session = open_session(options.model, {.dtype = options.dtype});
   const auto params = sampling_params(options, session);
@@ -199,6 +221,7 @@ int run_generate(const GenerateOptions& options) {
     rollout::EngineConfig config;
     config.num_ids = session.num_ids;
     config.kv_bytes = kv_bytes(prompts, options, session);
+    config.speculation = options.drafts.config();
     rollout::Engine engine(*session.decoder, config, text_sinks(session));
     for (const auto& drawn : prompts) {
       rollout::GroupRequest request;
@@ -236,11 +259,26 @@ void set_up_generate(CommandLine& line) {
   line.add("--top-k", options->top_k, "so many likeliest tokens; 0: all");
   line.add("--min-p", options->min_p, "tokens at least this share as likely as the likeliest");
   line.add("--repetition-penalty", options->repetition_penalty, "above 1: less repetition");
+  line.add("--frequency-penalty", options->frequency_penalty, "for each time a token was drawn");
+  line.add("--presence-penalty", options->presence_penalty, "for tokens that were drawn");
+  line.add("--logit-bias", options->logit_bias, "ID:BIAS, added to a logit; may be repeated");
+  line.add("--allowed-token-ids", options->allowed_ids, "ID,ID,...: only these are drawn");
+  line.add("--banned-token-ids", options->banned_ids, "ID,ID,...: these are not drawn");
+  line.add("--bad-words", options->bad_words, "text that is never completed; may be repeated");
+  line.add("--min-new-tokens", options->min_new_tokens, "no end before so many tokens");
   line.add("--seed", options->seed, "of the random numbers");
   line.add("--stop", options->stop, "text that ends a completion; may be repeated");
+  line.flag("--include-stop", options->include_stop, "the text keeps the --stop that ended it");
   line.flag("--ignore-eos", options->ignore_eos, "end tokens end nothing");
   line.flag("--raw", options->raw, "the prompt is raw text, without the chat template");
   line.add("--logprobs", options->logprobs, "likeliest tokens to report at each place");
+  line.add("--prompt-logprobs",
+           options->prompt_logprobs,
+           "log-probabilities of the prompt, with so many likeliest tokens; -1: none");
+  line.add("--speculation", options->drafts.method, "ngram: guesses tokens from the text; or none");
+  line.add("--num-speculative-tokens", options->drafts.num_tokens, "tokens guessed a step");
+  line.add("--prompt-lookup-max", options->drafts.lookup_max, "most tokens that must agree");
+  line.add("--prompt-lookup-min", options->drafts.lookup_min, "fewest tokens that must agree");
   line.add("--dtype", options->dtype, "auto, float32 or bfloat16");
   add_common_options(line, options->common);
   line.run([options] { return run_generate(*options); });

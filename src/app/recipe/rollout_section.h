@@ -10,6 +10,40 @@
 
 namespace tandem::app {
 
+struct SpeculationSection {
+  std::string method = "none";
+  std::int64_t num_speculative_tokens = 5;
+  std::int64_t prompt_lookup_max = 4;
+  std::int64_t prompt_lookup_min = 2;
+
+  template <class V>
+  void visit(V& v) {
+    v("method",
+      method,
+      doc("`ngram`: guesses what followed the same tokens earlier in the text. The samples and "
+          "their "
+          "log-probabilities are the same with and without it."),
+      one_of({"none", "ngram"}));
+    v("num_speculative_tokens",
+      num_speculative_tokens,
+      doc("Tokens guessed a step and sample."),
+      in(1, 64));
+    v("prompt_lookup_max", prompt_lookup_max, doc("Most tokens that must agree."), in(1, 64));
+    v("prompt_lookup_min", prompt_lookup_min, doc("Fewest tokens that must agree."), in(1, 64));
+  }
+};
+
+struct LogitBiasSection {
+  std::int64_t id = 0;
+  double bias = 0.0;
+
+  template <class V>
+  void visit(V& v) {
+    v("id", id, doc("A token id."), required(), at_least(0));
+    v("bias", bias, doc("Added to its logit."), required());
+  }
+};
+
 struct RolloutSection {
   std::int64_t prompts_per_step = 8;
   std::int64_t samples_per_prompt = 8;
@@ -25,7 +59,14 @@ struct RolloutSection {
   std::int64_t block_size = 16;
   std::int64_t max_batched_tokens = 2048;
   std::int64_t max_turns = 1;
-  NotYet speculation;
+  SpeculationSection speculation;
+  double repetition_penalty = 1.0;
+  double frequency_penalty = 0.0;
+  double presence_penalty = 0.0;
+  std::vector<LogitBiasSection> logit_bias;
+  std::vector<std::int64_t> allowed_token_ids;
+  std::vector<std::int64_t> banned_token_ids;
+  std::vector<std::string> bad_words;
   NotYet tools;
 
   template <class V>
@@ -64,7 +105,25 @@ struct RolloutSection {
       doc("Tokens of one forward pass of the sampler."),
       at_least(1));
     v("max_turns", max_turns, doc("Turns of a conversation."), only(1));
-    v("speculation", speculation, doc("Draft tokens."));
+    v("speculation", speculation, doc("Tokens guessed ahead and verified in one step."));
+    v("repetition_penalty",
+      repetition_penalty,
+      doc("Above 1: ids of prompt and completion are less likely. `eval` only."),
+      above(0));
+    v("frequency_penalty",
+      frequency_penalty,
+      doc("Taken from an id's logit for each time it was drawn. `eval` only."),
+      in(-2, 2));
+    v("presence_penalty",
+      presence_penalty,
+      doc("Taken from the logit of an id that was drawn. `eval` only."),
+      in(-2, 2));
+    v("logit_bias", logit_bias, doc("Added to logits. `eval` only."));
+    v("allowed_token_ids", allowed_token_ids, doc("Only these ids are drawn; none given: all."));
+    v("banned_token_ids", banned_token_ids, doc("These ids are never drawn."));
+    v("bad_words",
+      bad_words,
+      doc("Texts that are never completed, as they stand and behind a space."));
     v("tools", tools, doc("Tools that the model may call."));
   }
 };

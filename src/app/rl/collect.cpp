@@ -1,5 +1,6 @@
 #include "app/rl/collect.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -33,6 +34,7 @@ Trajectory to_trajectory(const Session& session,
   t.allowed = std::move(sample.allowed);
   t.versions = std::move(sample.versions);
   t.kept_rows = std::move(sample.kept_rows);
+  t.kept_rows.resize(std::min(t.kept_rows.size(), t.ids.size() - 1));  // behind them: wrong guesses
   t.finish_reason = sample.stop.reason;
   t.stop_id = sample.stop.id;
   if (session.tokenizer) {

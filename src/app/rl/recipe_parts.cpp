@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/compute.h"
+#include "app/sampling_options.h"
 #include "base/error.h"
 
 namespace tandem::app {
@@ -58,11 +59,18 @@ rollout::SamplingParams sampling_params(const Recipe& recipe, const Session& ses
   params.top_k = static_cast<std::int32_t>(section.top_k);
   params.max_new_tokens = section.max_new_tokens;
   params.min_new_tokens = section.min_new_tokens;
-  params.stop_ids = session.stop_ids;
   params.stop_strings = section.stop;
   params.seed = static_cast<std::uint64_t>(recipe.seed);
-  params.validate();
-  return params;
+  params.repetition_penalty = section.repetition_penalty;
+  params.frequency_penalty = section.frequency_penalty;
+  params.presence_penalty = section.presence_penalty;
+  for (const auto& entry : section.logit_bias) {
+    params.logit_bias.emplace_back(token_ids(std::span(&entry.id, 1), "rollout.logit_bias").front(),
+                                   static_cast<float>(entry.bias));
+  }
+  params.allowed_ids = token_ids(section.allowed_token_ids, "rollout.allowed_token_ids");
+  params.banned_ids = token_ids(section.banned_token_ids, "rollout.banned_token_ids");
+  return complete_sampling(std::move(params), section.bad_words, session);
 }
 
 data::RowConfig row_config(const Recipe& recipe, std::int64_t max_tokens) {

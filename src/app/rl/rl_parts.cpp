@@ -5,6 +5,7 @@
 #include "app/rl/recipe_parts.h"
 #include "app/rl/rl_run.h"
 #include "app/rl/validation.h"
+#include "app/sampling_options.h"
 #include "base/error.h"
 
 namespace tandem::app {
@@ -50,6 +51,12 @@ std::unique_ptr<rollout::Engine> make_engine(const RlParts& parts,
   config.max_batched_tokens = parts.plan.max_batched_tokens;
   config.max_model_len = section.max_model_len.value_or(0);
   config.num_ids = parts.session.num_ids;
+  const auto& drafts = section.speculation;
+  config.speculation = SpeculationOptions{.method = drafts.method,
+                                          .num_tokens = drafts.num_speculative_tokens,
+                                          .lookup_max = drafts.prompt_lookup_max,
+                                          .lookup_min = drafts.prompt_lookup_min}
+                           .config();
   return std::make_unique<rollout::Engine>(
       *parts.session.decoder, config, text_sinks(parts.session));
 }
