@@ -161,10 +161,11 @@ TEST_CASE("a GGUF file that is missing, empty, cut short, grown or nonsense is r
   CHECK_MESSAGE(result.status == 0, result.err);
 }
 
-TEST_CASE("a cache that a group can never fit in is refused before anything is written") {
+TEST_CASE("a cache that a sample can never fit in is refused before anything is written") {
   const Workplace place;
   check_refused("train " + place.at("r.yaml") + " rollout.kv_bytes=100", "kv_bytes");
-  check_refused("train " + place.at("r.yaml") + " rollout.kv_bytes=4100", "blocks");
+  check_refused("train " + place.at("r.yaml") + " rollout.kv_bytes=4100 rollout.max_new_tokens=40",
+                "blocks");
   CHECK_FALSE(fs::exists(place.folder / "runs"));
 }
 
