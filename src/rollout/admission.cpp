@@ -50,8 +50,7 @@ void check_blocks(const GroupState& group, const BlockManager& blocks) {
   if (need > blocks.num_usable()) {
     fail<UserError>(
         "draw {}: {} prompt and {} new tokens need {} KV blocks of {} tokens, the pool has {}: "
-        "give "
-        "more memory to the KV cache or lower max_new_tokens",
+        "give more memory to the KV cache or lower max_new_tokens",
         group.request.draw,
         group.prompt_length(),
         group.max_new_tokens,

@@ -106,9 +106,13 @@ std::vector<FinishedSample> Engine::step() {
   const KeptRows kept = kept_rows(plan);  // the plan's views end with the commit
   auto ended = scheduler_.commit(plan, sample(plan, hidden));
   for (auto& sample : ended) {
-    // While a group shares its prompt, its rows go by its first sample.
+    // The rows of a prompt that its group shares go by the first sample: a sample that ends with
+    // its first token has no others.
     auto rows = kept.upper_bound({sample.draw, sample.sample});
-    if (rows != kept.begin() && (--rows)->first.first == sample.draw) {
+    if (rows == kept.begin() || (--rows)->first.first != sample.draw) {
+      continue;
+    }
+    if (rows->first.second == sample.sample || sample.ids.size() <= 1) {
       sample.kept_rows = rows->second;
     }
   }
@@ -132,10 +136,10 @@ model::TapeWriter Engine::tape_for(const StepPlan& plan) {
 
 Engine::KeptRows Engine::kept_rows(const StepPlan& plan) const {
   KeptRows kept;
+  if (config_.tape == nullptr) {
+    return kept;
+  }
   for (const auto& sequence : plan.sequences) {
-    if (config_.tape == nullptr) {
-      break;
-    }
     auto& rows = kept[{sequence.draw, sequence.sample}];
     for (const auto slot : sequence.slots) {
       rows.push_back(row_of_slot_[static_cast<std::size_t>(slot)]);

@@ -171,5 +171,31 @@ TEST_CASE("a tape hands out what was put there, and nothing without a beginning"
   CHECK_FALSE(tape.append(1).has_value());
 }
 
+TEST_CASE("a sample that ends outside of a step is not given the rows of another of its group") {
+  const auto tiny = test::random_model(5);
+  model::ActivationTape tape(tiny.decoder->config(), at::kFloat, 4096);
+  Engine engine(*tiny.decoder, {.kv_bytes = 8 << 20, .num_ids = kIds, .tape = &tape}, nullptr);
+  tape.begin(tiny.weights->version());
+  GroupRequest request;
+  request.num_samples = 2;
+  request.prompt = {7, 10, 13, 16, 19};
+  request.params.max_new_tokens = 6;
+  request.params.ignore_eos = true;
+  engine.add(std::move(request));
+  for (int step = 0; step < 3; ++step) {
+    engine.step();
+  }
+  REQUIRE(engine.scheduler().preempt(0, 1));
+  REQUIRE(engine.scheduler().abort(0, 1));
+  std::map<std::int32_t, FinishedSample> ended;
+  for (auto& sample : engine.run()) {
+    ended[sample.sample] = std::move(sample);
+  }
+  REQUIRE(ended.size() == 2);
+  CHECK(ended[1].ids.size() == 3);
+  CHECK(ended[1].kept_rows.empty());
+  CHECK(ended[0].kept_rows.size() >= 5 + 6 - 1);
+}
+
 }  // namespace
 }  // namespace tandem::rollout
