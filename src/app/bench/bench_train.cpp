@@ -111,6 +111,45 @@ std::vector<DrawnPrompt> random_prompts(const Session& session, const BenchSizes
   return prompts;
 }
 
+// Where a step's activations are kept for its training; null unless the plan reuses them.
+std::unique_ptr<model::ActivationTape> tape_of(const Session& session, const MemoryPlan& plan) {
+  if (plan.sampled_rows == 0) {
+    return nullptr;
+  }
+  auto tape = std::make_unique<model::ActivationTape>(
+      session.weights->config(), session.weights->dtype(), plan.sampled_rows);
+  tape->begin(session.weights->version());
+  return tape;
+}
+
+rollout::EngineConfig engine_config(const Session& session,
+                                    const BenchSizes& sizes,
+                                    const MemoryPlan& plan,
+                                    model::ActivationTape* tape) {
+  const std::int64_t tokens =
+      sizes.prompts * (sizes.prompt_tokens + 32 + sizes.samples * (sizes.new_tokens + 32));
+  rollout::EngineConfig config;
+  config.max_batched_tokens = plan.max_batched_tokens;
+  config.num_ids = session.num_ids;
+  config.kv_bytes =
+      tokens * rollout::kv_bytes_per_token(session.decoder->config(), session.weights->dtype());
+  config.tape = tape;
+  return config;
+}
+
+trainer::TrainStepConfig step_config(const Session& session,
+                                     const MemoryPlan& plan,
+                                     model::ActivationTape* tape) {
+  trainer::TrainStepConfig config;
+  config.num_ids = session.num_ids;
+  config.rows_per_microbatch = plan.rows_per_microbatch;
+  config.checkpoint_layers = plan.checkpoint_layers;
+  config.keep_logits = plan.keep_logits;
+  config.keep_gradients = plan.keep_buffers;
+  config.tape = tape;
+  return config;
+}
+
 // The parts of a step, from its figures.
 void add_parts(const Session& session,
                const BenchSizes& sizes,
@@ -187,29 +226,11 @@ BenchResult bench_train(const Session& session, const BenchSizes& sizes, bool sh
 BenchResult bench_step(const Session& session, const BenchSizes& sizes) {
   const MemoryPlan plan = plan_of(session, sizes, kStepRows);
   trainer::AdamW optimizer({}, trainer::optimizer_parameters(*session.weights));
-  rollout::EngineConfig config;
-  config.max_batched_tokens = plan.max_batched_tokens;
-  config.num_ids = session.num_ids;
-  const std::int64_t tokens =
-      sizes.prompts * (sizes.prompt_tokens + 32 + sizes.samples * (sizes.new_tokens + 32));
-  config.kv_bytes =
-      tokens * rollout::kv_bytes_per_token(session.decoder->config(), session.weights->dtype());
-  std::unique_ptr<model::ActivationTape> tape;
-  if (plan.sampled_rows > 0) {
-    tape = std::make_unique<model::ActivationTape>(
-        session.weights->config(), session.weights->dtype(), plan.sampled_rows);
-    tape->begin(session.weights->version());
-  }
-  config.tape = tape.get();
-  rollout::Engine engine(*session.decoder, config, nullptr);
-  trainer::TrainStepConfig train;
-  train.num_ids = session.num_ids;
-  train.rows_per_microbatch = plan.rows_per_microbatch;
-  train.checkpoint_layers = plan.checkpoint_layers;
-  train.keep_logits = plan.keep_logits;
-  train.tape = tape.get();
-  train.keep_gradients = plan.keep_buffers;
-  trainer::PolicyTrainer policy(*session.decoder, nullptr, optimizer, train);
+  const auto tape = tape_of(session, plan);
+  rollout::Engine engine(
+      *session.decoder, engine_config(session, sizes, plan, tape.get()), nullptr);
+  trainer::PolicyTrainer policy(
+      *session.decoder, nullptr, optimizer, step_config(session, plan, tape.get()));
   rollout::SamplingParams params;
   params.max_new_tokens = sizes.new_tokens;
   params.ignore_eos = true;
