@@ -8,6 +8,7 @@
 #include "base/thread_pool.h"
 #include "kernels/heads.h"
 #include "kernels/isa.h"
+#include "kernels/rotary_angles.h"
 #include "support/doctest_torch.h"
 
 namespace tandem::kernels {
@@ -15,12 +16,6 @@ namespace {
 
 using test::close;
 using test::same_bits;
-
-RotaryTable angles(std::int64_t positions, std::int64_t half) {
-  const auto inverse = at::pow(10000.0, -at::arange(half, at::kDouble) / static_cast<double>(half));
-  const auto angle = at::arange(positions, at::kDouble).unsqueeze(1) * inverse;
-  return {at::cos(angle).to(at::kFloat), at::sin(angle).to(at::kFloat)};
-}
 
 TEST_CASE("the gated activation agrees with float64, forward and backward") {
   at::manual_seed(2);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "kernels/isa.h"
+#include "kernels/rotary_angles.h"
 #include "support/doctest_torch.h"
 
 namespace tandem::kernels {
@@ -12,12 +13,6 @@ namespace {
 
 using test::close;
 using test::same_bits;
-
-RotaryTable angles(std::int64_t positions, std::int64_t half) {
-  const auto inverse = at::pow(10000.0, -at::arange(half, at::kDouble) / static_cast<double>(half));
-  const auto angle = at::arange(positions, at::kDouble).unsqueeze(1) * inverse;
-  return {at::cos(angle).to(at::kFloat), at::sin(angle).to(at::kFloat)};
-}
 
 // Pairs (j, j + D/2) turned by the row's angle, in float64.
 at::Tensor rotated(const at::Tensor& x, const at::Tensor& positions, const RotaryTable& table) {

@@ -7,20 +7,13 @@ namespace tandem::rollout {
 namespace {
 
 using test::FakeEngine;
-using test::make_prompt;
 
 SchedulerConfig small() {
-  return {.blocks = {.num_blocks = 64, .block_size = 4},
-          .max_batched_tokens = 16,
-          .max_sequences = 16,
-          .check_each_step = true};
+  return test::small_scheduler(16, 16);
 }
 
 GroupRequest group(std::int64_t draw, std::int32_t num_samples = 4) {
-  GroupRequest request{
-      .draw = draw, .num_samples = num_samples, .prompt = make_prompt(22, TokenId(draw))};
-  request.params.max_new_tokens = 6;
-  return request;
+  return test::small_group(draw, num_samples, 22);
 }
 
 // Everything is given back, and each sample ended exactly once (FakeEngine checks "once").

@@ -222,4 +222,24 @@ inline std::vector<TokenId> make_prompt(std::int64_t size, TokenId tag = 0) {
   return ids;
 }
 
+/// Plenty of blocks of 4 tokens, books checked after each step.
+inline rollout::SchedulerConfig small_scheduler(std::int64_t max_batched_tokens,
+                                                std::int64_t max_sequences) {
+  return {.blocks = {.num_blocks = 64, .block_size = 4},
+          .max_batched_tokens = max_batched_tokens,
+          .max_sequences = max_sequences,
+          .check_each_step = true};
+}
+
+/// A group of up to 6 new tokens a sample; its draw tags its prompt.
+inline rollout::GroupRequest small_group(std::int64_t draw,
+                                         std::int32_t num_samples,
+                                         std::int64_t prompt_length) {
+  rollout::GroupRequest request{.draw = draw,
+                                .num_samples = num_samples,
+                                .prompt = make_prompt(prompt_length, TokenId(draw))};
+  request.params.max_new_tokens = 6;
+  return request;
+}
+
 }  // namespace tandem::test
