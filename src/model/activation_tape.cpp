@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
-
-#include <sys/mman.h>
 
 #include <ATen/ATen.h>
 
@@ -47,33 +44,15 @@ ActivationTape::ActivationTape(const ModelConfig& config,
                                at::ScalarType dtype,
                                std::int64_t capacity)
     : capacity_(capacity),
-      bytes_(row_bytes(config, static_cast<std::int64_t>(at::elementSize(dtype))) * capacity) {
-  TANDEM_CHECK(capacity > 0, "a tape of {} rows was asked for", capacity);
-  memory_ = ::mmap(nullptr,
-                   static_cast<std::size_t>(bytes_),
-                   PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                   -1,
-                   0);
-  if (memory_ == MAP_FAILED) {
-    fail<MachineError>(
-        "{} bytes of sampled activations cannot be reserved: {}; set "
-        "trainer.reuse_activations: false",
-        bytes_,
-        std::strerror(errno));
-  }
-  ::madvise(memory_, static_cast<std::size_t>(bytes_), MADV_HUGEPAGE);
-  auto* next = static_cast<char*>(memory_);
+      memory_(row_bytes(config, static_cast<std::int64_t>(at::elementSize(dtype))) * capacity,
+              "trainer.reuse_activations (sampled activations)") {
+  char* next = memory_.data();
   for (std::int64_t layer = 0; layer < config.num_layers; ++layer) {
     for (const auto width : widths(config)) {
       outputs_.push_back(at::from_blob(next, {capacity, width}, at::dtype(dtype)));
       next += capacity * width * static_cast<std::int64_t>(at::elementSize(dtype));
     }
   }
-}
-
-ActivationTape::~ActivationTape() {
-  ::munmap(memory_, static_cast<std::size_t>(bytes_));
 }
 
 void ActivationTape::begin(WeightVersion version) {

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "base/phase.h"
+#include "base/reserved_memory.h"
 #include "model/config.h"
 
 namespace tandem::model {
@@ -24,9 +25,6 @@ class ActivationTape {
  public:
   /// Room for `capacity` rows. Throws MachineError when the reservation fails.
   ActivationTape(const ModelConfig& config, at::ScalarType dtype, std::int64_t capacity);
-  ActivationTape(const ActivationTape&) = delete;
-  ActivationTape& operator=(const ActivationTape&) = delete;
-  ~ActivationTape();
 
   /// Empties the tape for rows of these weights. Rows of others are never handed out.
   void begin(WeightVersion version);
@@ -59,8 +57,7 @@ class ActivationTape {
   static constexpr WeightVersion kNone = -1;
 
   std::int64_t capacity_;
-  std::int64_t bytes_ = 0;
-  void* memory_ = nullptr;
+  ReservedMemory memory_;
   std::vector<at::Tensor> outputs_;  // [layers * 4], each [capacity, W]
   WeightVersion version_ = kNone;
   std::int64_t num_rows_ = 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/reserved_memory.h"
 #include "model/decoder.h"
 
 namespace tandem::rollout {
@@ -23,19 +24,15 @@ class KvArena {
  public:
   /// Reserves address space, touches nothing. Throws MachineError when the reservation fails.
   explicit KvArena(const KvArenaConfig& config);
-  KvArena(const KvArena&) = delete;
-  KvArena& operator=(const KvArena&) = delete;
-  ~KvArena();
 
   [[nodiscard]] model::KvCache& cache() { return cache_; }
-  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+  [[nodiscard]] std::int64_t bytes() const { return memory_.bytes(); }
 
   /// Gives all pages back; what was cached is lost.
-  void release();
+  void release() { memory_.release(); }
 
  private:
-  std::int64_t bytes_ = 0;
-  void* memory_ = nullptr;
+  ReservedMemory memory_;
   model::KvCache cache_;
 };
 
