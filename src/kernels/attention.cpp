@@ -92,11 +92,9 @@ void run_forward(const Inputs& inputs, const at::Tensor& out, const at::Tensor& 
   const AttentionTable& kernels = table().attention;
   const auto kernel =
       inputs.q.scalar_type() == at::kFloat ? kernels.forward_f32 : kernels.forward_bf16;
-  const std::vector<ForwardTask> tasks = plan_forward(blocks, shape, compute_pool().num_threads());
-  compute_pool().parallel_for(std::ssize(tasks), [&](std::int64_t i) {
-    ForwardTask task = tasks[i];
-    task.scratch = thread_scratch(kernels.forward_scratch_size(shape, task));
-    kernel(args, task);
+  compute_pool().parallel_for(std::ssize(blocks) * shape.num_kv_heads, [&](std::int64_t i) {
+    const QueryBlock& block = blocks[i / shape.num_kv_heads];
+    kernel(args, {block, i % shape.num_kv_heads, scratch_for(block, shape)});
   });
 }
 

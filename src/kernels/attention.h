@@ -15,8 +15,8 @@ namespace tandem::kernels {
 ///
 /// Row r at logical position p = positions[r] attends to positions 0..p of its path; the key at
 /// position j lies in slot key_slots[path_start[r] + j]. The engine's block tables and the
-/// trainer's prefix tree both come in this form. Rows that share a path, or the beginning of it,
-/// should follow one another: their keys are then loaded once.
+/// trainer's prefix tree both come in this form. Rows that share a path should follow one another:
+/// their keys are then loaded once.
 struct KeyPaths {
   at::Tensor positions;   // [R] int32
   at::Tensor path_start;  // [R] int64, into key_slots

@@ -9,9 +9,6 @@
 namespace tandem::kernels {
 namespace {
 
-// Queries that a task of short blocks walks side by side, of as many heads as that takes.
-constexpr std::int64_t kQueriesSideBySide = 16;
-
 // The first position that a block's first row sees.
 std::int64_t first_seen(const QueryBlock& block, const AttentionShape& shape) {
   const std::int64_t position = block.first_position;
@@ -20,19 +17,6 @@ std::int64_t first_seen(const QueryBlock& block, const AttentionShape& shape) {
 
 std::int64_t last_seen(const QueryBlock& block) {
   return block.first_position + block.num_rows - 1;
-}
-
-std::int64_t max_block_rows(const AttentionShape& shape) {
-  const std::int64_t heads_per_group = shape.num_heads / shape.num_kv_heads;
-  return std::max<std::int64_t>(1, kAttentionBlockQueries / heads_per_group);
-}
-
-// Positions from 0 on, in whole tiles, at which both paths have the same slots and that all rows of
-// both blocks are behind.
-std::int64_t whole_tiles_shared(const QueryBlock& a, const QueryBlock& b) {
-  const std::int64_t limit = std::min(a.first_position, b.first_position) + 1;
-  const std::int64_t same = std::mismatch(a.slots, a.slots + limit, b.slots).first - a.slots;
-  return same / kAttentionTile * kAttentionTile;
 }
 
 void check_paths(const KeyPaths& paths, std::int64_t num_rows) {
@@ -82,7 +66,8 @@ std::vector<QueryBlock> plan_blocks(const KeyPaths& paths,
   const auto* positions = paths.positions.const_data_ptr<std::int32_t>();
   const auto* starts = paths.path_start.const_data_ptr<std::int64_t>();
   const auto* slots = paths.key_slots.const_data_ptr<std::int32_t>();
-  const std::int64_t max_rows = max_block_rows(shape);
+  const std::int64_t heads_per_group = shape.num_heads / shape.num_kv_heads;
+  const std::int64_t max_rows = std::max<std::int64_t>(1, kAttentionBlockQueries / heads_per_group);
   std::vector<QueryBlock> blocks;
   for (std::int64_t row = 0; row < num_rows;) {
     QueryBlock block = {slots + starts[row], row, 1, positions[row]};
@@ -96,55 +81,6 @@ std::vector<QueryBlock> plan_blocks(const KeyPaths& paths,
     row += block.num_rows;
   }
   return blocks;
-}
-
-std::vector<QueryGroup> group_blocks(const std::vector<QueryBlock>& blocks, std::int64_t max_rows) {
-  std::vector<QueryGroup> groups;
-  for (std::size_t first = 0; first < blocks.size(); first += groups.back().num_blocks) {
-    QueryGroup group = {&blocks[first], 1, blocks[first].num_rows, 0};
-    for (std::size_t next = first + 1; next < blocks.size(); ++next) {
-      const std::int64_t shared = whole_tiles_shared(blocks[first], blocks[next]);
-      // A path that leaves the others early would make their common part short.
-      if (group.num_rows + blocks[next].num_rows > max_rows || shared == 0 ||
-          shared < group.num_shared / 2) {
-        break;
-      }
-      group.num_shared = group.num_blocks == 1 ? shared : std::min(group.num_shared, shared);
-      group.num_rows += blocks[next].num_rows;
-      ++group.num_blocks;
-    }
-    groups.push_back(group);
-  }
-  return groups;
-}
-
-std::vector<ForwardTask> plan_forward(const std::vector<QueryBlock>& blocks,
-                                      const AttentionShape& shape,
-                                      std::int64_t num_threads) {
-  const std::int64_t heads_per_group = shape.num_heads / shape.num_kv_heads;
-  std::int64_t num_rows = 0;
-  for (const QueryBlock& block : blocks) {
-    num_rows += block.num_rows;
-  }
-  const std::int64_t wanted_tasks = 2 * num_threads;
-  const std::int64_t max_rows =
-      std::min(max_block_rows(shape), (num_rows + wanted_tasks - 1) / wanted_tasks);
-  const std::vector<QueryGroup> groups = group_blocks(blocks, max_rows);
-  const bool few_groups = std::ssize(groups) < wanted_tasks;
-  std::vector<ForwardTask> tasks;
-  for (const QueryGroup& group : groups) {
-    std::int64_t longest = 0;
-    for (std::int64_t b = 0; b < group.num_blocks; ++b) {
-      longest = std::max(longest, group.blocks[b].num_rows);
-    }
-    const std::int64_t queries = longest * heads_per_group;
-    const std::int64_t heads =
-        few_groups ? 1 : std::max<std::int64_t>(1, kQueriesSideBySide / queries);
-    for (std::int64_t head = 0; head < shape.num_kv_heads; head += heads) {
-      tasks.push_back({group, head, std::min(heads, shape.num_kv_heads - head), nullptr});
-    }
-  }
-  return tasks;
 }
 
 std::vector<BlockChunk> chunk_blocks(const std::vector<QueryBlock>& blocks,

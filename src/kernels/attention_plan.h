@@ -19,15 +19,6 @@ std::vector<QueryBlock> plan_blocks(const KeyPaths& paths,
                                     std::int64_t num_rows,
                                     std::int64_t num_slots);
 
-/// Consecutive blocks whose paths begin alike as groups of at most `max_rows` rows; a block that
-/// has more is a group of its own. Points into `blocks`.
-std::vector<QueryGroup> group_blocks(const std::vector<QueryBlock>& blocks, std::int64_t max_rows);
-
-/// A forward pass as tasks without scratch, in whatever order and number suits `num_threads`.
-std::vector<ForwardTask> plan_forward(const std::vector<QueryBlock>& blocks,
-                                      const AttentionShape& shape,
-                                      std::int64_t num_threads);
-
 /// Consecutive blocks whose backward passes add into one pair of buffers, one after another.
 struct BlockChunk {
   std::int64_t first_block = 0;

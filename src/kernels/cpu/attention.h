@@ -26,14 +26,6 @@ struct QueryBlock {
   int64_t first_position = 0;
 };
 
-/// Blocks whose rows follow one another in memory, on paths that begin alike.
-struct QueryGroup {
-  const QueryBlock* blocks = nullptr;
-  int64_t num_blocks = 0;
-  int64_t num_rows = 0;
-  int64_t num_shared = 0;  // positions that all paths share and all rows are behind; whole tiles
-};
-
 /// Heads are D apart, rows and slots by their strides (in elements). T is float or Bf16.
 struct AttentionForward {
   AttentionShape shape;
@@ -60,14 +52,6 @@ struct KeyGradient {
   int64_t first_slot = 0;  // of those that the task sees
 };
 
-/// A group with the heads of a few key-value heads.
-struct ForwardTask {
-  QueryGroup group;
-  int64_t kv_head = 0;
-  int64_t num_kv_heads = 0;
-  float* scratch = nullptr;  // forward_scratch_size floats, 64-byte aligned, of this thread alone
-};
-
 /// One block of query rows with the heads of one key-value head.
 struct AttentionTask {
   QueryBlock block;
@@ -78,14 +62,10 @@ struct AttentionTask {
 /// Query rows times query heads of one key-value head that a block has, if one row is not more.
 constexpr int64_t kAttentionBlockQueries = 32;
 
-/// Keys that are looked at together, from a position that is a multiple of it.
-constexpr int64_t kAttentionTile = 16;
-
 struct AttentionTable {
   int64_t (*scratch_size)(int64_t num_queries, int64_t head_dim);
-  int64_t (*forward_scratch_size)(const AttentionShape&, const ForwardTask&);
-  void (*forward_f32)(const AttentionForward&, const ForwardTask&);
-  void (*forward_bf16)(const AttentionForward&, const ForwardTask&);
+  void (*forward_f32)(const AttentionForward&, const AttentionTask&);
+  void (*forward_bf16)(const AttentionForward&, const AttentionTask&);
   void (*backward_f32)(const AttentionBackward&, const AttentionTask&, const KeyGradient&);
   void (*backward_bf16)(const AttentionBackward&, const AttentionTask&, const KeyGradient&);
 };
