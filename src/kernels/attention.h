@@ -32,9 +32,10 @@ struct AttentionOptions {
 /// out[r, n, :] = sum over j of softmax_j(score(q[r, n], k[j])) * v[j].   -> [R, N, D], q's type
 ///
 /// q [R, N, D]; k, v [S, G, D]. Scores, softmax and sums in float32. Keys are walked in tiles of 16
-/// logical positions from position 0, and the tiles merged from left to right (online softmax); a
-/// score is one chain over D. So no bit of a row depends on the other rows, on where its keys lie,
-/// or on the number of threads, and decoding equals prefill.
+/// logical positions from position 0, and the tiles merged from left to right (online softmax). A
+/// score is four chains over D, lane j summing d = j, j + 4, ..., and then (0 + 2) + (1 + 3). So no
+/// bit of a row depends on the other rows, on where its keys lie, or on the number of threads, and
+/// decoding equals prefill.
 ///
 /// Differentiable in q, k and v: backward recomputes the probabilities; a key row's gradient sums
 /// over all rows that see it. Sums are in float32 there too; gradients have q's type.

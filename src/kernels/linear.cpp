@@ -28,11 +28,14 @@ struct Cut {
     // A block's first four rows, then tiles of six; see cpu/linear_rows.inc.
     block_rows = ceil_div(ceil_div(rows, num_blocks) - 4, 6) * 6 + 4;
     num_blocks = ceil_div(rows, block_rows);
-    // About 40 us a task: 10 ps a multiply-add and 200 ps to read a weight; whole panels.
+    // About 40 us a task: 10 ps a multiply-add and 200 ps to read a weight. As many tasks as the
+    // threads share evenly, of whole panels.
     const double cost_ps =
         static_cast<double>(depth) * (10.0 * static_cast<double>(block_rows) + 200.0);
-    range = ceil_div(static_cast<std::int64_t>(40e6 / cost_ps) + 1, kLinearPanelOutputs) *
-            kLinearPanelOutputs;
+    const auto longest = static_cast<std::int64_t>(40e6 / cost_ps) + 1;
+    const std::int64_t threads = compute_pool().num_threads();
+    const std::int64_t even = ceil_div(ceil_div(outputs, longest), threads) * threads;
+    range = ceil_div(ceil_div(outputs, even), kLinearPanelOutputs) * kLinearPanelOutputs;
     num_ranges = ceil_div(outputs, range);
   }
 };

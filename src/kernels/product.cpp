@@ -71,9 +71,8 @@ void add_product(const at::Tensor& a, Left left, const at::Tensor& b, const at::
   if (b.scalar_type() == at::kFloat) {
     check_type(a, at::kFloat, "product: dy");
     run(args_of<float, float>(a, left, b, sum), gemm.product_f32);
-  } else if (a.scalar_type() == at::kFloat) {
-    run(args_of<float, Bf16>(a, left, b, sum), gemm.product_f32_bf16);
   } else {
+    check_type(a, at::kBFloat16, "product: dy");
     run(args_of<Bf16, Bf16>(a, left, b, sum), gemm.bf16.product);
   }
 }
@@ -114,7 +113,7 @@ void add_bias_gradient(const at::Tensor& dy, const at::Tensor& sum) {
   const auto row = sum.view({1, -1});
   check_product(dy, dy, row);
   check_shape(row, 1, dy.size(1), true);
-  add_product(at::ones({1}, at::kFloat), {0, 0}, dy, row);
+  add_product(at::ones({1}, dy.scalar_type()), {0, 0}, dy, row);
 }
 
 }  // namespace tandem::kernels

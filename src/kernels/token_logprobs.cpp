@@ -68,12 +68,12 @@ at::Tensor block_logits(const Call& call, const Block& block, const at::Tensor& 
   return logits;
 }
 
-at::Tensor block_buffer(const std::vector<Block>& blocks) {
+at::Tensor block_buffer(const std::vector<Block>& blocks, at::ScalarType type = at::kFloat) {
   std::int64_t size = 0;
   for (const Block& block : blocks) {
     size = std::max(size, block.num_rows * block.num_ids);
   }
-  return at::empty({size}, at::kFloat);
+  return at::empty({size}, type);
 }
 
 void finish_row(VocabRow& row, const VocabPartial* parts, std::int64_t num_parts, float scale) {
@@ -170,6 +170,12 @@ void differentiate_row(const Call& call,
   }
 }
 
+// Memory for a block's gradients in the weight's type, in which products take both factors: as
+// gradients of activations are, they are rounded to bfloat16 beside bfloat16 weights.
+at::Tensor rounding_buffer(const std::vector<Block>& blocks, at::ScalarType type) {
+  return type == at::kFloat ? at::Tensor() : block_buffer(blocks, type);
+}
+
 at::Tensor row_numbers(const std::vector<VocabRow>& rows) {
   const at::Tensor numbers = at::empty({std::ssize(rows)}, at::kLong);
   std::transform(
@@ -200,21 +206,27 @@ at::Tensor backward(const Call& call,
   const at::Tensor dx = at::zeros(call.x.sizes(), at::kFloat);
   const std::vector<Block> blocks = blocks_of(std::ssize(call.rows), call.num_ids);
   const at::Tensor buffer = call.keep_logits ? at::Tensor() : block_buffer(blocks);
+  const at::Tensor rounded = rounding_buffer(blocks, call.weight.value.scalar_type());
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const Block& block = blocks[b];
     const at::Tensor dz = call.keep_logits ? call.kept[b] : block_logits(call, block, buffer);
+    const at::Tensor gradient =
+        rounded.defined() ? rounded.narrow(0, 0, dz.numel()).view(dz.sizes()) : dz;
     auto* data = dz.data_ptr<float>();
     compute_pool().parallel_for(block.num_rows, [&](std::int64_t i) {
       const VocabRow& row = call.rows[block.first_row + i];
       differentiate_row(call, row, grads, block, data + i * block.num_ids);
+      if (rounded.defined()) {
+        gradient[i].copy_(dz[i]);
+      }
     });
     if (wants_dx) {
-      add_input_gradient(dz,
+      add_input_gradient(gradient,
                          call.weight.value.narrow(0, block.first_id, block.num_ids),
                          dx.narrow(0, block.first_row, block.num_rows));
     }
     if (call.weight.grad.defined()) {
-      add_weight_gradient(dz,
+      add_weight_gradient(gradient,
                           call.x.narrow(0, block.first_row, block.num_rows),
                           call.weight.grad.narrow(0, block.first_id, block.num_ids));
     }

@@ -78,7 +78,6 @@ struct Bf16Gemm {
 struct GemmTable {
   void (*linear_f32)(const LinearArgs<float, float>&);
   void (*product_f32)(const ProductArgs<float, float>&);
-  void (*product_f32_bf16)(const ProductArgs<float, Bf16>&);
   Bf16Gemm bf16;
 };
 

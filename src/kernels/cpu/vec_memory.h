@@ -109,30 +109,6 @@ template <>
   return round_to_bf16(v);
 }
 
-[[gnu::always_inline]] inline Quad load_quad(const float* p) {
-  Quad quad;
-  memcpy(&quad, p, sizeof quad);
-  return quad;
-}
-
-[[gnu::always_inline]] inline void store_quad(float* p, Quad quad) {
-  memcpy(p, &quad, sizeof quad);
-}
-
-/// Lanes 0 to 3 and 4 to 7; zeros in the rest.
-[[gnu::always_inline]] inline Vec join(Quad low, Quad high) {
-  Vec v = splat(0);
-#if defined(__AVX512F__)
-  v.part[0] = _mm512_insertf32x4(_mm512_zextps128_ps512(low), high, 1);
-#elif defined(__AVX2__)
-  v.part[0] = _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
-#else
-  v.part[0] = low;
-  v.part[1] = high;
-#endif
-  return v;
-}
-
 // Lanes i + 4 and i + 8, i + 12 added to lane i: the first two steps of the tree below.
 [[gnu::always_inline]] inline Quad fold_to_quad(Vec v) {
 #if defined(__AVX512F__)

@@ -12,6 +12,14 @@ constexpr int kPartQuads = kPartLanes / 4;
 template <class T>
 constexpr int64_t kQuad = 16 / sizeof(T);
 
+/// The 16 bytes at `p`.
+template <class T>
+[[gnu::always_inline]] inline Quad load_quad(const T* p) {
+  Quad quad;
+  memcpy(&quad, p, sizeof quad);
+  return quad;
+}
+
 /// The 16 bytes at `p`, in every quad.
 template <class T>
 [[gnu::always_inline]] inline Part spread_quad(const T* p) {
@@ -26,27 +34,30 @@ template <class T>
 #endif
 }
 
+// The quads at at(0), at(1), ...
+template <class At>
+[[gnu::always_inline]] inline Part gather_quads_at(At at) {
+#if defined(__AVX512F__)
+  const __m256 low = _mm256_insertf128_ps(_mm256_castps128_ps256(at(0)), at(1), 1);
+  const __m256 high = _mm256_insertf128_ps(_mm256_castps128_ps256(at(2)), at(3), 1);
+  return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+#elif defined(__AVX2__)
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(at(0)), at(1), 1);
+#else
+  return at(0);
+#endif
+}
+
 /// Quads of 16 bytes that stand `stride` elements apart.
 template <class T>
 [[gnu::always_inline]] inline Part gather_quads(const T* p, int64_t stride) {
-#if defined(__AVX512F__)
-  const auto quad = [&](int i) {
-    return _mm_loadu_ps(reinterpret_cast<const float*>(p + i * stride));
-  };
-  const __m256 low = _mm256_insertf128_ps(_mm256_castps128_ps256(quad(0)), quad(1), 1);
-  const __m256 high = _mm256_insertf128_ps(_mm256_castps128_ps256(quad(2)), quad(3), 1);
-  return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
-#elif defined(__AVX2__)
-  const auto quad = [&](int i) {
-    return _mm_loadu_ps(reinterpret_cast<const float*>(p + i * stride));
-  };
-  return _mm256_insertf128_ps(_mm256_castps128_ps256(quad(0)), quad(1), 1);
-#else
-  static_cast<void>(stride);
-  Part part;
-  memcpy(&part, p, sizeof part);
-  return part;
-#endif
+  return gather_quads_at([&](int i) { return load_quad(p + i * stride); });
+}
+
+/// The 16 bytes at element `d` of every fourth of `rows`.
+template <class T>
+[[gnu::always_inline]] inline Part gather_quads(const T* const* rows, int64_t d) {
+  return gather_quads_at([&](int i) { return load_quad(rows[4 * i] + d); });
 }
 
 /// Of each quad's eight bfloat16, the lower (0) or upper (1) four as floats.
