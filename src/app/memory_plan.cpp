@@ -31,7 +31,7 @@ constexpr std::int64_t kLowTrainingRows = 512;
 constexpr std::int64_t kLowSamplingRows = 512;
 
 // The kernels' own memory, and what an allocator on large pages leaves between tensors.
-constexpr std::int64_t kScratchBytes = 24'000'000;
+constexpr std::int64_t kScratchBytes = 16'000'000;
 
 // Rows of logits that the engine holds at once.
 constexpr std::int64_t kLogitRows = 64;
