@@ -43,7 +43,9 @@ struct Cut {
 template <class In, class Out>
 void run(const LinearArgs<In, Out>& whole, void (*kernel)(const LinearArgs<In, Out>&)) {
   const Cut cut(whole.rows, whole.outputs, whole.depth);
-  compute_pool().parallel_for(cut.num_ranges * cut.num_blocks, [&](std::int64_t task) {
+  const std::int64_t num_tasks = cut.num_ranges * cut.num_blocks;
+  const std::int64_t threads = compute_pool().num_threads();
+  compute_pool().parallel_for(num_tasks, [&](std::int64_t task) {
     const std::int64_t row = task % cut.num_blocks * cut.block_rows;
     const std::int64_t output = task / cut.num_blocks * cut.range;
     LinearArgs<In, Out> part = whole;
@@ -53,6 +55,9 @@ void run(const LinearArgs<In, Out>& whole, void (*kernel)(const LinearArgs<In, O
     part.y += row * whole.y_stride + output;
     part.rows = std::min(cut.block_rows, whole.rows - row);
     part.outputs = std::min(cut.range, whole.outputs - output);
+    if (task + threads < num_tasks) {  // the other threads take the tasks between
+      part.next_weight = whole.weight + (task + threads) / cut.num_blocks * cut.range * whole.depth;
+    }
     part.scratch = thread_scratch(linear_scratch_size(whole.depth, whole.num_slices));
     kernel(part);
   });
@@ -74,6 +79,7 @@ LinearArgs<In, Out> args_of(const at::Tensor& x,
           weight.size(0),
           x.size(1),
           num_slices,
+          nullptr,
           nullptr};
 }
 

@@ -132,9 +132,11 @@ TEST_CASE("the tiny recipe learns from its reward, and without a learning rate i
   CHECK(out.find("report: ") != std::string::npos);
   check_spans(runs.run_folder("tiny"));
 
-  const auto idle =
-      test::run_program(runs.train("idle", {"optimizer.learning_rate=0", "trainer.steps=8"}));
+  const auto idle = test::run_program(
+      runs.train("idle", {"optimizer.learning_rate=0", "trainer.steps=8", "arithmetic=widened"}));
   REQUIRE_MESSAGE(idle.status == 0, idle.err);
+  const auto facts = nlohmann::json::parse(read_file(runs.run_folder("idle") / "run.json"));
+  CHECK(facts.at("arithmetic") == "widened");
   CHECK_FALSE(learnt(steps_of(runs.run_folder("idle"))));
 }
 

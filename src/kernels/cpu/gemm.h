@@ -20,8 +20,9 @@ struct LinearArgs {
   int64_t rows;
   int64_t outputs;
   int64_t depth;
-  int64_t num_slices;  // depth is a multiple of it
-  float* scratch;      // linear_scratch_size floats, 64-byte aligned, of this thread alone
+  int64_t num_slices;     // depth is a multiple of it
+  const In* next_weight;  // those that this thread wants after these, or null
+  float* scratch;         // linear_scratch_size floats, 64-byte aligned, of this thread alone
 };
 
 /// c[i, j] += sum over k of a(i, k) * b[k, j]: one chain over k, in order, from c[i, j].
