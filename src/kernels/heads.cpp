@@ -45,23 +45,44 @@ void turn_rows(const Turn& turn, const RotaryArgs<T>& args, std::int64_t first) 
   }
 }
 
-// y = the turned rows of x; both [R, N, D] whose heads lie side by side, whatever the rows do.
-void turn_heads(const at::Tensor& x, const Turn& turn, const at::Tensor& y) {
-  const std::int64_t heads = x.size(1);
-  const std::int64_t width = x.size(2);
-  for_row_ranges(x.size(0), heads * width, [&](std::int64_t first, std::int64_t count) {
-    with_storage(x, [&](auto type) {
-      using T = decltype(type);
-      RotaryArgs<T> args{};
-      args.x = pointer<const T>(x) + first * x.stride(0);
-      args.y = pointer<T>(y) + first * y.stride(0);
-      args.x_stride = x.stride(0);
-      args.y_stride = y.stride(0);
-      args.rows = count;
-      args.heads = heads;
-      args.width = width;
-      turn_rows(turn, args, first);
-    });
+// Heads of rows: those of a row side by side, the rows `stride` elements apart.
+struct HeadRows {
+  void* data = nullptr;
+  std::int64_t stride = 0;
+};
+
+struct HeadBlock {
+  std::int64_t rows = 0;
+  std::int64_t heads = 0;
+  std::int64_t width = 0;
+};
+
+// to = the turned rows of `from`.
+template <class T>
+void turn_heads(const HeadBlock& block,
+                const HeadRows& from,
+                const Turn& turn,
+                const HeadRows& to) {
+  for_row_ranges(
+      block.rows, block.heads * block.width, [&](std::int64_t first, std::int64_t count) {
+        RotaryArgs<T> args{};
+        args.x = static_cast<const T*>(from.data) + first * from.stride;
+        args.y = static_cast<T*>(to.data) + first * to.stride;
+        args.x_stride = from.stride;
+        args.y_stride = to.stride;
+        args.rows = count;
+        args.heads = block.heads;
+        args.width = block.width;
+        turn_rows(turn, args, first);
+      });
+}
+
+// The same of a contiguous x [R, N, D] into such a y.
+void turn_tensor(const at::Tensor& x, const Turn& turn, const at::Tensor& y) {
+  const HeadBlock block = {x.size(0), x.size(1), x.size(2)};
+  const std::int64_t stride = block.heads * block.width;
+  with_storage(x, [&](auto type) {
+    turn_heads<decltype(type)>(block, {x.data_ptr(), stride}, turn, {y.data_ptr(), stride});
   });
 }
 
@@ -90,28 +111,26 @@ void check_rotary(const at::Tensor& x, const Turn& turn, std::int64_t width) {
   }
 }
 
-// Heads [first, first + count) of rows of heads.
-at::Tensor heads_of(const at::Tensor& rows,
-                    const HeadShape& shape,
-                    std::int64_t first,
-                    std::int64_t count) {
-  return rows.narrow(1, first * shape.head_dim, count * shape.head_dim)
-      .unflatten(1, {count, shape.head_dim});
-}
-
 // Turns q and k of `rows` [R, (N + 2 G) D] into or out of `heads`, and copies v.
 void move_heads(const at::Tensor& rows,
                 const HeadShape& shape,
                 const Turn& turn,
                 const Heads& heads,
                 bool into_rows) {
-  const auto move = [&](const at::Tensor& own, std::int64_t first, const Turn& how) {
-    const auto place = heads_of(rows, shape, first, own.size(1));
-    turn_heads(into_rows ? own : place, how, into_rows ? place : own);
-  };
-  move(heads.q, 0, turn);
-  move(heads.k, shape.num_heads, turn);
-  move(heads.v, shape.num_heads + shape.num_kv_heads, {});
+  with_storage(rows, [&](auto type) {
+    using T = decltype(type);
+    T* place = pointer<T>(rows);
+    const auto move = [&](const at::Tensor& own, const Turn& how) {
+      const HeadBlock block = {rows.size(0), own.size(1), shape.head_dim};
+      const HeadRows in_rows = {place, rows.size(1)};
+      const HeadRows alone = {own.data_ptr(), block.heads * block.width};
+      turn_heads<T>(block, into_rows ? alone : in_rows, how, into_rows ? in_rows : alone);
+      place += block.heads * block.width;
+    };
+    move(heads.q, turn);
+    move(heads.k, turn);
+    move(heads.v, {});
+  });
 }
 
 at::Tensor gradient_or_zeros(const at::Tensor& grad,
@@ -136,7 +155,7 @@ Heads split(const at::Tensor& qkv, const HeadShape& shape, const Turn& turn) {
   const Heads heads = {at::empty({rows, n, d}, qkv.options()),
                        at::empty({rows, g, d}, qkv.options()),
                        at::empty({rows, g, d}, qkv.options())};
-  move_heads(qkv.detach(), shape, turn, heads, false);
+  move_heads(qkv, shape, turn, heads, false);
   if (wants_gradient(qkv)) {
     const auto backward = [shape, back = turn.back(), options = qkv.options(), rows](
                               const std::vector<at::Tensor>& grads) {
@@ -164,12 +183,12 @@ at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, const Rotary
   const Turn turn = {positions, table};
   check_rotary(x, turn, x.size(2));
   const auto y = at::empty(x.sizes(), x.options());
-  turn_heads(x.detach(), turn, y);
+  turn_tensor(x, turn, y);
   if (wants_gradient(x)) {
     record({y}, {x}, [back = turn.back()](const std::vector<at::Tensor>& dy) {
       const auto grad = dy[0].contiguous();
       const auto dx = at::empty(grad.sizes(), grad.options());
-      turn_heads(grad, back, dx);
+      turn_tensor(grad, back, dx);
       return std::vector<at::Tensor>{dx};
     });
   }
@@ -187,6 +206,33 @@ Heads split_rotated_heads(const at::Tensor& qkv,
   const Turn turn = {positions, table};
   check_rotary(qkv, turn, shape.head_dim);
   return split(qkv, shape, turn);
+}
+
+void store_rows(const at::Tensor& rows, const at::Tensor& slots, const at::Tensor& cache) {
+  check_type(rows, cache.scalar_type(), "store_rows: rows");
+  check_contiguous(rows, "store_rows: rows");
+  check_contiguous(cache, "store_rows: cache");
+  check_type(slots, at::kLong, "store_rows: slots");
+  check_contiguous(slots, "store_rows: slots");
+  const std::int64_t row_size = cache.size(1) * cache.size(2);
+  TANDEM_CHECK(slots.numel() == rows.size(0) && rows.numel() == rows.size(0) * row_size,
+               "store_rows: {} slots and {} elements for rows of {}",
+               slots.numel(),
+               rows.numel(),
+               row_size);
+  const auto row_bytes = static_cast<std::size_t>(row_size) * rows.itemsize();
+  const auto* from = static_cast<const char*>(rows.const_data_ptr());
+  auto* to = static_cast<char*>(cache.data_ptr());
+  const auto* slot = slots.const_data_ptr<std::int64_t>();
+  for (std::int64_t r = 0; r < rows.size(0); ++r) {
+    TANDEM_CHECK(slot[r] >= 0 && slot[r] < cache.size(0),
+                 "store_rows: slot {} of {}",
+                 slot[r],
+                 cache.size(0));
+    std::memcpy(to + static_cast<std::size_t>(slot[r]) * row_bytes,
+                from + static_cast<std::size_t>(r) * row_bytes,
+                row_bytes);
+  }
 }
 
 }  // namespace tandem::kernels

@@ -39,4 +39,8 @@ Heads split_rotated_heads(const at::Tensor& qkv,
                           const at::Tensor& positions,
                           const RotaryTable& table);
 
+/// Row r of `rows` [R, G, D] becomes row slots[r] of `cache` [S, G, D]: keys or values. slots [R]
+/// int64 in [0, S). No gradients.
+void store_rows(const at::Tensor& rows, const at::Tensor& slots, const at::Tensor& cache);
+
 }  // namespace tandem::kernels

@@ -119,8 +119,8 @@ at::Tensor Decoder::attention_block(const at::Tensor& x,
   const auto qkv = product(x, {index, Product::kQkv, layer.qkv, layer.qkv_bias}, access);
   auto [q, k, v] = heads_of(qkv, layer, access.paths.positions);
   if (access.cache != nullptr) {
-    access.cache->k[index].index_copy_(0, *access.write_slots, k);
-    access.cache->v[index].index_copy_(0, *access.write_slots, v);
+    kernels::store_rows(k, *access.write_slots, access.cache->k[index]);
+    kernels::store_rows(v, *access.write_slots, access.cache->v[index]);
     k = access.cache->k[index];
     v = access.cache->v[index];
   }

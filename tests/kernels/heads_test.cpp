@@ -128,5 +128,25 @@ TEST_CASE("rows of another width are refused") {
                     "split_heads: rows of 167 for 3 + 2 x 2 heads of 24");
 }
 
+TEST_CASE("rows go to their slots of a cache, and a slot beyond it is refused") {
+  at::manual_seed(6);
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const auto rows = at::randn({3, 2, 24}).to(type);
+    const auto cache = at::randn({7, 2, 24}).to(type);
+    const auto want = cache.clone();
+    const auto slots = at::tensor({5, 0, 6}, at::kLong);
+    want.index_copy_(0, slots, rows);
+    store_rows(rows, slots, cache);
+    CHECK(same_bits(cache, want));
+  }
+  const auto cache = at::zeros({7, 2, 24});
+  const auto row = at::ones({1, 2, 24});
+  CHECK_THROWS_WITH(store_rows(row, at::tensor({7}, at::kLong), cache), "store_rows: slot 7 of 7");
+  CHECK_THROWS_WITH(store_rows(row, at::tensor({-1}, at::kLong), cache),
+                    "store_rows: slot -1 of 7");
+  CHECK_THROWS_WITH(store_rows(row, at::tensor({1, 2}, at::kLong), cache),
+                    "store_rows: 2 slots and 48 elements for rows of 48");
+}
+
 }  // namespace
 }  // namespace tandem::kernels
