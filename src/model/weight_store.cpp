@@ -93,6 +93,7 @@ std::vector<WeightStore::Slice> WeightStore::slices() {
 }
 
 void WeightStore::load(const Reader& read) {
+  require_phase(phase_, Phase::kTrain, "loading weights");
   const at::NoGradGuard no_grad;
   for (const auto& slice : slices()) {
     const auto target = slice.weight->value.narrow(0, slice.begin, slice.rows);

@@ -30,7 +30,8 @@ struct LayerWeights {
 
 /// All weights of a model, in their working precision.
 ///
-/// Not thread safe; the thread that runs the steps owns it. Every writer ends with `bump`.
+/// Not thread safe; the thread that runs the steps owns it. Every writer ends with `bump`. While an
+/// engine samples from it, it is in the rollout phase, in which `load` and updates are refused.
 class WeightStore {
  public:
   /// Storage for `config` in `dtype` (float32 or bfloat16), filled with zeros.
@@ -41,6 +42,7 @@ class WeightStore {
   using Reader = std::function<at::Tensor(const std::string& hf_name)>;
 
   /// Fills every tensor from `read`, converted to the working precision, and raises the version.
+  /// Throws Error in the rollout phase.
   void load(const Reader& read);
 
   /// Fills the matrices with normal numbers of deviation 0.02 (residual outputs divided by
@@ -79,6 +81,10 @@ class WeightStore {
   [[nodiscard]] WeightVersion version() const { return version_; }
   void bump() { ++version_; }
 
+  /// The train phase until an engine says otherwise.
+  [[nodiscard]] Phase phase() const { return phase_; }
+  void set_phase(Phase phase) { phase_ = phase; }
+
   [[nodiscard]] std::int64_t num_parameters() const;
   [[nodiscard]] std::int64_t bytes() const;
 
@@ -100,6 +106,7 @@ class WeightStore {
   kernels::Weight head_;        // [V, H]; undefined when tied
   std::vector<LayerWeights> layers_;
   WeightVersion version_ = 0;
+  Phase phase_ = Phase::kTrain;
 };
 
 }  // namespace tandem::model

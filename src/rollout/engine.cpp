@@ -73,6 +73,7 @@ Engine::Engine(model::Decoder& decoder, const EngineConfig& config, TextSinkFact
       arena_(arena_config(decoder, config)),
       scheduler_(scheduler_config(decoder, config), std::move(text)) {
   scheduler_.set_weight_version(decoder.weights().version());
+  set_phase(Phase::kRollout);
   if (config.tape != nullptr) {
     row_of_slot_.assign(static_cast<std::size_t>(num_blocks(decoder, config) * config.block_size),
                         -1);
@@ -80,6 +81,10 @@ Engine::Engine(model::Decoder& decoder, const EngineConfig& config, TextSinkFact
   for (int i = 0; i < compute_pool().num_threads(); ++i) {
     samplers_.emplace_back(config.num_ids, kernel_vocab_math());
   }
+}
+
+Engine::~Engine() {
+  decoder_.weights().set_phase(Phase::kTrain);  // nobody samples from them any more
 }
 
 void Engine::add(GroupRequest request) {
@@ -90,6 +95,11 @@ void Engine::add(GroupRequest request) {
 
 std::vector<FinishedSample> Engine::step() {
   require_phase(phase_, Phase::kRollout, "sampling");
+  TANDEM_CHECK(decoder_.weights().version() == scheduler_.weight_version(),
+               "the weights are at version {} and the cache at version {}: call "
+               "enter_rollout_phase() after the weights were written",
+               decoder_.weights().version(),
+               scheduler_.weight_version());
   const StepPlan plan = scheduler_.schedule();
   if (plan.empty()) {  // nothing to compute, but aborted samples may be there to hand out
     auto ended = scheduler_.commit(plan, {});
@@ -233,7 +243,7 @@ void Engine::enter_train_phase() {
   scheduler_.preempt_all();
   forget_prefixes();  // what the pages held is lost, whatever the weights' version
   arena_.release();
-  phase_ = Phase::kTrain;
+  set_phase(Phase::kTrain);
 }
 
 void Engine::forget_prefixes() {
@@ -244,7 +254,13 @@ void Engine::enter_rollout_phase() {
   if (decoder_.weights().version() > scheduler_.weight_version()) {
     scheduler_.set_weight_version(decoder_.weights().version());
   }
-  phase_ = Phase::kRollout;
+  set_phase(Phase::kRollout);
+}
+
+// The weights know it too: whoever writes them asks there.
+void Engine::set_phase(Phase phase) {
+  phase_ = phase;
+  decoder_.weights().set_phase(phase);
 }
 
 }  // namespace tandem::rollout

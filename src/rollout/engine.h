@@ -34,7 +34,8 @@ struct EngineConfig {
 #endif
 };
 
-/// Samples from a decoder's weights, which the trainer may change in the other phase.
+/// Samples from a decoder's weights, which the trainer may change in the other phase alone: they
+/// are in the rollout phase from the engine's making to its end, but for its train phases.
 ///
 /// What a request gets depends on its prompt, its settings, its random key and the weights alone:
 /// not on other requests, chunking, the cache, or the number of threads. Not thread safe.
@@ -44,10 +45,15 @@ class Engine {
   /// where no request has any.
   Engine(model::Decoder& decoder, const EngineConfig& config, TextSinkFactory text);
 
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine();
+
   /// Queues a group. Throws UserError for one that can never fit, with the numbers.
   void add(GroupRequest request);
 
   /// One forward pass and one token for every sequence that is ready; the samples that ended.
+  /// Throws Error in the train phase, and when the weights changed without a switch of phases.
   std::vector<FinishedSample> step();
 
   /// Steps until nothing is left to do.
@@ -76,6 +82,7 @@ class Engine {
   // By draw and sample: where the tape has the rows of a sequence, by position.
   using KeptRows = std::map<std::pair<std::int64_t, std::int32_t>, std::vector<std::int32_t>>;
 
+  void set_phase(Phase phase);
   [[nodiscard]] at::Tensor forward(const StepPlan& plan);
   void copy_blocks(const StepPlan& plan);
   [[nodiscard]] model::TapeWriter tape_for(const StepPlan& plan);

@@ -27,6 +27,7 @@ std::vector<OptimizerParameter> optimizer_parameters(model::WeightStore& weights
 }
 
 OptimizerStep update_weights(model::WeightStore& weights, AdamW& optimizer, double learning_rate) {
+  require_phase(weights.phase(), Phase::kTrain, "a weight update");
   std::vector<std::span<const float>> gradients;
   for (const auto& parameter : weights.parameters()) {
     gradients.push_back(floats(parameter.weight->grad));

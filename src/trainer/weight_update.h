@@ -11,6 +11,7 @@ namespace tandem::trainer {
 std::vector<OptimizerParameter> optimizer_parameters(model::WeightStore& weights);
 
 /// One step from the store's gradients, in place; raises the weight version unless it was skipped.
+/// Throws Error in the rollout phase, in which an engine samples from the store.
 OptimizerStep update_weights(model::WeightStore& weights, AdamW& optimizer, double learning_rate);
 
 }  // namespace tandem::trainer

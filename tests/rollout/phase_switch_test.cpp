@@ -7,6 +7,7 @@
 #include "rollout/engine.h"
 #include "support/doctest_torch.h"
 #include "support/tiny_model.h"
+#include "trainer/weight_update.h"
 
 namespace tandem::rollout {
 namespace {
@@ -73,6 +74,69 @@ TEST_CASE("the train phase gets the pages: resident memory falls by what was wri
   CHECK(written - resident_bytes() > 15 << 20);
 }
 
+TEST_CASE("the engine's train phase gives back the pages that its requests wrote") {
+  const auto tiny = test::random_model();
+  Engine engine(*tiny.decoder, config_of(8 << 20), nullptr);
+  for (std::int64_t draw = 0; draw < 30; ++draw) {  // 384 bytes a token: 5.5 MB in all
+    GroupRequest request;
+    request.draw = draw;
+    request.prompt.assign(480, static_cast<TokenId>(draw + 3));
+    request.params.max_new_tokens = 2;
+    engine.add(std::move(request));
+  }
+  engine.run();
+  const std::int64_t sampled = resident_bytes();
+  engine.enter_train_phase();
+  CHECK(sampled - resident_bytes() > 4 << 20);
+}
+
+template <class F>
+std::string message_of(F f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST_CASE("in the rollout phase the weights cannot be updated or loaded, and the error names it") {
+  const auto tiny = test::random_model();
+  auto& weights = *tiny.weights;
+  weights.zero_gradients();
+  trainer::AdamW optimizer({}, trainer::optimizer_parameters(weights));
+  const auto update = [&] { trainer::update_weights(weights, optimizer, 1e-3); };
+  update();
+  {
+    Engine engine(*tiny.decoder, config_of(8 << 20), nullptr);
+    const auto version = weights.version();
+    CHECK(message_of(update) ==
+          "a weight update needs the train phase, the process is in the rollout phase");
+    CHECK_THROWS_AS(weights.load([](const std::string&) { return at::Tensor(); }), Error);
+    CHECK(weights.version() == version);
+    engine.enter_train_phase();
+    update();
+    CHECK(weights.version() == version + 1);
+    engine.enter_rollout_phase();
+    CHECK_THROWS_AS(update(), Error);
+  }
+  update();  // there is no engine any more
+}
+
+TEST_CASE("weights that changed without a switch of phases are not sampled from: no stale keys") {
+  const auto tiny = test::random_model();
+  Engine engine(*tiny.decoder, config_of(8 << 20), nullptr);
+  engine.add(request_of(3));
+  engine.run();
+  tiny.weights->bump();
+  engine.add(request_of(3));
+  const auto message = message_of([&] { engine.step(); });
+  CAPTURE(message);
+  CHECK(message.find("call enter_rollout_phase()") != std::string::npos);
+  engine.enter_rollout_phase();
+  CHECK(engine.run().size() == 4);
+}
+
 TEST_CASE("in the train phase nothing can be sampled, and the error names the phase") {
   const auto tiny = test::random_model();
   Engine engine(*tiny.decoder, config_of(8 << 20), nullptr);
@@ -81,12 +145,7 @@ TEST_CASE("in the train phase nothing can be sampled, and the error names the ph
   engine.run();
   engine.enter_train_phase();
   engine.add(request_of(3));
-  std::string message;
-  try {
-    engine.step();
-  } catch (const Error& error) {
-    message = error.what();
-  }
+  const auto message = message_of([&] { engine.step(); });
   CAPTURE(message);
   CHECK(message.find("train") != std::string::npos);
   engine.enter_rollout_phase();
