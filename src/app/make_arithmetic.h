@@ -12,8 +12,9 @@ struct ArithmeticFiles {
 };
 
 /// Writes JSONL rows {"prompt", "answer", "data_source"} of all questions `a * b =` (a, b in 2..9)
-/// and `ab + c =` (ab in 10..99, c in 2..9), shuffled by `seed`; every tenth goes to `validation`,
-/// so no question is in both. Files are replaced whole.
+/// and `ab + c =` (ab in 10..99, c in 2..9), but for the worked examples of the quick start's
+/// recipe, shuffled by `seed`; every tenth goes to `validation`, so no question is in both. Files
+/// are replaced whole.
 ArithmeticFiles make_arithmetic(const std::filesystem::path& train,
                                 const std::filesystem::path& validation,
                                 std::uint64_t seed);
