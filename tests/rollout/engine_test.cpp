@@ -2,6 +2,8 @@
 // is in exactness_matrix_test.
 #include "rollout/engine.h"
 
+#include <cmath>
+
 #include "support/doctest_torch.h"
 #include "support/schedules.h"
 #include "support/tiny_model.h"
@@ -54,6 +56,18 @@ TEST_CASE("after an update a prompt misses the cache, and the engine equals a fr
   Engine fresh(*tiny.decoder, config, nullptr);
   CHECK(after.logprobs == run(fresh).logprobs);
   CHECK(after.logprobs != before.logprobs);
+}
+
+TEST_CASE("with a weight that is not a number samples end in an error, without a token") {
+  auto tiny = test::random_model();
+  tiny.weights->layers()[1].down.value[3][5] = NAN;
+  const auto samples = test::run_schedule(*tiny.decoder, {}, params(), kNumIds);
+  REQUIRE(samples.size() == test::kScheduleGroups * test::kScheduleSamples);
+  for (const auto& [key, sample] : samples) {
+    CHECK(sample.stop.reason == FinishReason::kError);
+    CHECK(sample.ids.empty());
+    CHECK(sample.logprobs.empty());
+  }
 }
 
 TEST_CASE("aborted requests are handed out, also when nothing else is left to compute") {

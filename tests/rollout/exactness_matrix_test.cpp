@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <tuple>
 
 #include "kernels/cpu/table.h"
 #include "kernels/isa.h"
@@ -92,6 +93,45 @@ TEST_CASE("samples and log-probabilities are the same bits in every schedule") {
     }
   });
   set_compute_threads(1);
+}
+
+// The log-probabilities of each sample's tokens when its prompt and output are a prompt.
+Samples scored_again(const Case& model,
+                     const Samples& samples,
+                     const rollout::SamplingParams& params,
+                     std::int64_t max_batched_tokens) {
+  test::Schedule schedule;
+  schedule.max_batched_tokens = max_batched_tokens;
+  rollout::Engine engine(
+      *model.tiny.decoder, test::schedule_engine(schedule, model.num_ids()), nullptr);
+  Samples again = samples;
+  for (auto& [key, sample] : again) {
+    rollout::GroupRequest request;
+    std::tie(request.draw, request.first_sample) = key;
+    request.prompt = test::schedule_prompt(sample.draw, model.num_ids());
+    const auto first = static_cast<std::ptrdiff_t>(request.prompt.size()) - 1;
+    request.prompt.insert(request.prompt.end(), sample.ids.begin(), sample.ids.end());
+    request.params = params;
+    request.params.max_new_tokens = 1;
+    request.params.num_prompt_logprobs = 0;
+    engine.add(std::move(request));
+    const auto scores = engine.run().at(0).prompt.logprobs;
+    sample.logprobs.assign(scores.begin() + first, scores.end());
+  }
+  return again;
+}
+
+TEST_CASE("an output that is fed back as a prompt has the log-probabilities it was sampled with") {
+  for_each_model([](const Case& model) {
+    for (const double temperature : {1.0, 0.7}) {
+      const auto params = sampling(1, temperature);
+      const auto samples = run_schedule(*model.tiny.decoder, {}, params, model.num_ids());
+      for (const std::int64_t chunk : {2048, 7}) {
+        CAPTURE(chunk);
+        CHECK(same_samples(samples, scored_again(model, samples, params, chunk)));
+      }
+    }
+  });
 }
 
 TEST_CASE("instruction sets agree to the last bit, in float32 and in widened bfloat16") {

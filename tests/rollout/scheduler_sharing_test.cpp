@@ -1,4 +1,5 @@
 // Groups, prefixes, versions and recomputation: what is shared changes no token.
+#include <algorithm>
 #include <set>
 
 #include <doctest/doctest.h>
@@ -73,6 +74,22 @@ TEST_CASE("samples of a group differ, repeat with their seed, and change with it
   CHECK(seen.size() == 8);
 }
 
+TEST_CASE("requests of one batch draw with their own seeds, though prompt and step are the same") {
+  FakeEngine engine(small());
+  std::vector<GroupRequest> requests;
+  for (const std::uint64_t seed : {1, 2, 1}) {
+    requests.push_back(group(static_cast<std::int64_t>(requests.size()), make_prompt(10), 3));
+    requests.back().params.seed = seed;
+    engine.scheduler.add(requests.back());
+  }
+  engine.run();
+  for (const GroupRequest& request : requests) {
+    for (std::int32_t sample = 0; sample < 3; ++sample) {
+      CHECK(engine.is_as_expected(request, sample));
+    }
+  }
+}
+
 TEST_CASE("samples that end with their first token are never forked") {
   FakeEngine engine(small());
   GroupRequest request = group(0, make_prompt(10), 4);
@@ -122,6 +139,38 @@ TEST_CASE("a prompt waits for common blocks over several chunks, not for the res
   engine.run();
   check_expected(engine, group(0, long_prompt));
   check_expected(engine, group(1, short_prompt));
+}
+
+TEST_CASE("prompts that are held back for another's blocks start in the order they came in") {
+  SchedulerConfig config = small();
+  config.max_prompt_chunk = 16;
+  FakeEngine engine(config);
+  const auto long_prompt = make_prompt(60);  // A: four chunks
+  const auto starts_alike = [&](TokenId tail) {
+    return with_tail({long_prompt.begin(), long_prompt.begin() + 48}, tail);
+  };
+  engine.scheduler.add(group(0, long_prompt));
+  engine.scheduler.add(group(1, starts_alike(1)));     // B: held back
+  engine.scheduler.add(group(2, make_prompt(12, 9)));  // C: shares nothing and passes
+  engine.scheduler.add(group(3, starts_alike(3)));     // D: held back
+  std::vector<std::int64_t> started;
+  const auto step = [&] {
+    const StepPlan plan = engine.scheduler.schedule();
+    for (const SequenceView& sequence : plan.sequences) {
+      if (std::ranges::find(started, sequence.draw) == started.end()) {
+        started.push_back(sequence.draw);
+      }
+    }
+    engine.keep(engine.scheduler.commit(plan, engine.draw(plan)));
+  };
+  step();
+  CHECK(started == std::vector<std::int64_t>{0, 2});
+  engine.scheduler.add(group(4, starts_alike(4)));  // E: comes later and waits too
+  while (engine.scheduler.has_work()) {
+    step();
+  }
+  CHECK(started == std::vector<std::int64_t>{0, 2, 1, 3, 4});
+  check_expected(engine, group(3, starts_alike(3)));
 }
 
 TEST_CASE("when the prompt in front is aborted, the one that waited for it starts") {

@@ -56,6 +56,8 @@ TEST_CASE("ids and log-probabilities are the same bits with and without guesses"
         requests.push_back(request(draw, temperature));
         requests.back().params.top_p = draw == 2 ? 0.8 : 1.0;
         requests.back().params.repetition_penalty = draw == 3 ? 1.3 : 1.0;
+        // Counts how often an id came: a draft that is counted twice, or too early, moves it.
+        requests.back().params.frequency_penalty = draw == 1 ? 2.0 : 0.0;
         engine.scheduler.add(requests.back());
       }
       engine.run();

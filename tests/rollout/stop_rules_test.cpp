@@ -74,6 +74,15 @@ TEST_CASE("a stop string over two tokens is found, and the text ends before it")
   CHECK(rules.final_text() == "4");
 }
 
+TEST_CASE("a stop string that is to be included stays in the text, over two tokens too") {
+  const SamplingParams params{.stop_strings = {"\n\nQ"}, .include_stop = true};
+  StopRules rules(params, 10, sink({{1, "4"}, {2, "\n"}, {3, "\nQ: "}}));
+  CHECK_FALSE(rules.push(1, 1));
+  CHECK_FALSE(rules.push(2, 2));
+  REQUIRE(rules.push(3, 3));
+  CHECK(rules.final_text() == "4\n\nQ");
+}
+
 TEST_CASE("a stop string over three tokens and one in the first token are found") {
   const SamplingParams params{.stop_strings = {"END"}};
   StopRules slow(params, 10, sink({{1, "E"}, {2, "N"}, {3, "D"}}));

@@ -17,6 +17,7 @@ namespace tandem::test {
 struct Schedule {
   std::string name;
   std::int64_t max_batched_tokens = 2048;
+  std::int64_t max_sequences = 256;
   std::int32_t block_size = 16;
   bool prefix_cache = true;
   bool shuffled = false;
@@ -28,25 +29,36 @@ struct Schedule {
 };
 
 inline std::vector<Schedule> all_schedules() {
-  return {{.name = "one token a step", .max_batched_tokens = 1, .separate = true},
-          {.name = "chunks of 7", .max_batched_tokens = 7},
-          {.name = "chunks of 16", .max_batched_tokens = 16},
-          {.name = "chunks of 64", .max_batched_tokens = 64},
-          {.name = "blocks of 4", .block_size = 4},
-          {.name = "blocks of 32", .block_size = 32},
-          {.name = "no prefix cache", .prefix_cache = false},
-          {.name = "another order", .shuffled = true},
-          {.name = "one request at a time", .alone = true},
-          {.name = "a request for each sample", .separate = true},
-          {.name = "separate, no cache, chunks of 5",
-           .max_batched_tokens = 5,
-           .prefix_cache = false,
-           .separate = true},
-          {.name = "preempted after every step", .preempt_always = true},
-          {.name = "guessed tokens", .num_drafts = 4},
-          {.name = "guessed tokens, chunks of 7", .max_batched_tokens = 7, .num_drafts = 3},
-          {.name = "2 threads", .threads = 2},
-          {.name = "4 threads, chunks of 11", .max_batched_tokens = 11, .threads = 4}};
+  std::vector<Schedule> all = {
+      {.name = "one token a step", .max_batched_tokens = 1, .separate = true},
+      {.name = "chunks of 7", .max_batched_tokens = 7},
+      {.name = "chunks of 16", .max_batched_tokens = 16},
+      {.name = "chunks of 64", .max_batched_tokens = 64},
+      {.name = "blocks of 4", .block_size = 4},
+      {.name = "blocks of 32", .block_size = 32},
+      {.name = "no prefix cache", .prefix_cache = false},
+      {.name = "another order", .shuffled = true},
+      {.name = "one request at a time", .alone = true},
+      {.name = "a request for each sample", .separate = true},
+      {.name = "separate, no cache, chunks of 5",
+       .max_batched_tokens = 5,
+       .prefix_cache = false,
+       .separate = true},
+      {.name = "preempted after every step", .preempt_always = true},
+      {.name = "preempted after every step, no prefix cache",
+       .prefix_cache = false,
+       .preempt_always = true},
+      {.name = "guessed tokens", .num_drafts = 4},
+      {.name = "guessed tokens, chunks of 7", .max_batched_tokens = 7, .num_drafts = 3},
+      {.name = "2 threads", .threads = 2},
+      {.name = "4 threads, chunks of 11", .max_batched_tokens = 11, .threads = 4}};
+  for (const std::int64_t batch : {1, 2, 3, 5, 8, 13}) {
+    all.push_back({.name = "batches of " + std::to_string(batch) + ", another order",
+                   .max_sequences = batch,
+                   .shuffled = true,
+                   .separate = true});
+  }
+  return all;
 }
 
 using SampleKey = std::pair<std::int64_t, std::int32_t>;  // draw, sample
@@ -91,6 +103,7 @@ inline rollout::EngineConfig schedule_engine(const Schedule& schedule, std::int6
   config.kv_bytes = 8 << 20;
   config.block_size = schedule.block_size;
   config.max_batched_tokens = schedule.max_batched_tokens;
+  config.max_sequences = schedule.max_sequences;
   config.num_ids = num_ids;
   config.prefix_cache = schedule.prefix_cache;
   config.speculation = {.num_tokens = schedule.num_drafts, .lookup_max = 3, .lookup_min = 1};
