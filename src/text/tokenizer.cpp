@@ -23,17 +23,17 @@ constexpr const char* kMapFile = "special_tokens_map.json";
 constexpr const char* kTemplateFile = "chat_template.jinja";
 
 // A special token is written as its text or as an object around it.
-std::optional<std::string> token_text(const nlohmann::json& value) {
-  if (value.is_string()) {
-    return value.get<std::string>();
+std::string token_text(const JsonPlace& token) {
+  if (token.value().is_string()) {
+    return token.string();
   }
-  if (value.is_object() && value.contains("content") && value["content"].is_string()) {
-    return value["content"].get<std::string>();
+  if (!token.value().is_object()) {
+    token.refuse(R"(is {}, neither a string nor {{"content": ...}})", token.value().type_name());
   }
-  return std::nullopt;
+  return token.at("content").string();
 }
 
-void read_special_tokens(const nlohmann::json& config, std::map<std::string, std::string>& out) {
+void read_special_tokens(const JsonPlace& config, std::map<std::string, std::string>& out) {
   for (const char* name : {"bos_token",
                            "eos_token",
                            "unk_token",
@@ -41,32 +41,47 @@ void read_special_tokens(const nlohmann::json& config, std::map<std::string, std
                            "pad_token",
                            "cls_token",
                            "mask_token"}) {
-    if (!config.is_object() || !config.contains(name)) {
-      continue;
-    }
-    if (auto text = token_text(config[name])) {
-      out.emplace(name, std::move(*text));
+    if (config.has(name)) {
+      out.emplace(name, token_text(config.at(name)));
     }
   }
 }
 
-std::optional<std::string> read_chat_template(const nlohmann::json& config) {
-  if (!config.is_object() || !config.contains("chat_template")) {
+// One template, or several with names, of which "default" is the chat's.
+std::optional<std::string> read_chat_template(const JsonPlace& config) {
+  if (!config.has("chat_template")) {
     return std::nullopt;
   }
-  const nlohmann::json& value = config["chat_template"];
-  if (value.is_string()) {
-    return value.get<std::string>();
+  const JsonPlace place = config.at("chat_template");
+  if (place.value().is_string()) {
+    return place.string();
   }
-  if (value.is_array()) {
-    for (const nlohmann::json& entry : value) {
-      if (entry.is_object() && entry.value("name", "") == "default" && entry.contains("template") &&
-          entry["template"].is_string()) {
-        return entry["template"].get<std::string>();
-      }
+  if (!place.value().is_array()) {
+    place.refuse("is {}, neither a string nor an array of templates; put the template's text there",
+                 place.value().type_name());
+  }
+  for (std::size_t i = 0; i < place.array_size(); ++i) {
+    const JsonPlace entry = place.at(i);
+    if (entry.at("name").string() == "default") {
+      return entry.at("template").string();
     }
   }
   return std::nullopt;
+}
+
+// The files beside tokenizer.json may be left out, so that is their remedy.
+nlohmann::json parse_object(const std::string& content, const std::string& name) {
+  nlohmann::json json;
+  try {
+    json = parse_json(content, name);
+  } catch (const UserError& error) {
+    fail<UserError>("{}; fetch the file again, or remove it", error.what());
+  }
+  if (!json.is_object()) {
+    fail<UserError>(
+        "{}: is {}, not an object; fetch the file again, or remove it", name, json.type_name());
+  }
+  return json;
 }
 
 template <class T>
@@ -79,6 +94,11 @@ T read_part(const JsonPlace& root, const char* key) {
 struct Tokenizer::Sources {
   std::string name;                          // of tokenizer.json, for errors
   std::map<std::string, std::string> files;  // by file name
+
+  // The name of another file, for errors: it lies beside tokenizer.json.
+  [[nodiscard]] std::string name_of(const char* file) const {
+    return (std::filesystem::path(name).parent_path() / file).string();
+  }
 };
 
 struct Tokenizer::Parts {
@@ -128,15 +148,16 @@ Tokenizer Tokenizer::build(Sources sources) {
   }
   const auto parse_other = [&](const char* file) {
     const auto found = files.find(file);
-    return found == files.end() ? nlohmann::json()
-                                : parse_json(found->second, sources.name + "'s " + file);
+    return found == files.end() ? nlohmann::json::object()
+                                : parse_object(found->second, sources.name_of(file));
   };
   const nlohmann::json config = parse_other(kConfigFile);
   const nlohmann::json map = parse_other(kMapFile);
   const auto parts = std::make_shared<Parts>(root, files);
-  read_special_tokens(config, parts->special_tokens);
-  read_special_tokens(map, parts->special_tokens);
-  parts->chat_template = read_chat_template(config);
+  const JsonPlace config_place(config, sources.name_of(kConfigFile));
+  read_special_tokens(config_place, parts->special_tokens);
+  read_special_tokens({map, sources.name_of(kMapFile)}, parts->special_tokens);
+  parts->chat_template = read_chat_template(config_place);
   if (const auto found = files.find(kTemplateFile); found != files.end()) {
     parts->chat_template = found->second;
   }

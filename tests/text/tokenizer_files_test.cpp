@@ -184,6 +184,43 @@ TEST_CASE("files: missing, damaged, and too large ones are named") {
   CHECK_FALSE(read_text_file(folder / "none.txt").has_value());
 }
 
+TEST_CASE("a wrong file beside tokenizer.json is named, with its place") {
+  const auto error_of_other = [](const std::string& name, const std::string& content) {
+    const test::TemporaryFolder folder;
+    write(folder / "tokenizer.json", R"({"model": {"vocab": {"a": 0}, "merges": []}})");
+    write(folder / name, content);
+    try {
+      Tokenizer::from_folder(folder.path());
+    } catch (const UserError& error) {
+      const std::string what = error.what();
+      CHECK(what.starts_with((folder / name).string() + ":"));
+      return what.substr(folder.path().string().size() + 1);
+    }
+    return std::string("no error");
+  };
+  const std::string config = "tokenizer_config.json";
+  const std::string remedy = "; fetch the file again, or remove it";
+  for (const std::string& name : {config, std::string("special_tokens_map.json")}) {
+    CHECK(error_of_other(name, "") == name + ":1:1: not valid JSON: it is empty" + remedy);
+    CHECK(error_of_other(name, "{\"a\":") == name + ":1:6: not valid JSON: it ends early" + remedy);
+    CHECK(error_of_other(name, "nonsense") == name + ":1:2: not valid JSON: syntax error" + remedy);
+    CHECK(error_of_other(name, "[]") == name + ": is array, not an object" + remedy);
+    CHECK(error_of_other(name, R"({"eos_token": 5})") ==
+          name + R"(: eos_token: is number, neither a string nor {"content": ...})");
+    CHECK(error_of_other(name, R"({"eos_token": {}})") == name + R"(: eos_token: lacks "content")");
+    CHECK(error_of_other(name, R"({"eos_token": null})") == "no error");
+    CHECK(error_of_other(name, "{}") == "no error");
+  }
+  CHECK(error_of_other(config, R"({"chat_template": 5})") ==
+        config +
+            ": chat_template: is number, neither a string nor an array of templates; "
+            "put the template's text there");
+  CHECK(error_of_other(config, R"({"chat_template": ["T"]})") ==
+        config + ": chat_template[0]: is string, not an object");
+  CHECK(error_of_other(config, R"({"chat_template": [{"name": "default"}]})") ==
+        config + R"(: chat_template[0]: lacks "template")");
+}
+
 TEST_CASE("a gzip file that unpacks to more than the limit is refused") {
   const test::TemporaryFolder folder;
   const std::string path = (folder / "bomb.gz").string();
