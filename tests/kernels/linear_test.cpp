@@ -171,6 +171,28 @@ TEST_CASE("threads and instruction sets change no bit, forward or backward") {
   }
 }
 
+TEST_CASE(
+    "1 to 512 rows and 1, 2, 4 threads give the same bits, in each arithmetic and precision") {
+  under_each_arithmetic([] {
+    at::manual_seed(10);
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      const auto x = random({512, 172}, type);
+      const Weight w{random({83, 172}, type), {}};
+      set_compute_threads(1);
+      const auto all = linear(x, w, {}, 4);
+      for (const int threads : {1, 2, 4}) {
+        set_compute_threads(threads);
+        for (const std::int64_t rows : {1, 2, 3, 5, 7, 12, 31, 64, 95, 128, 189, 257, 511, 512}) {
+          CAPTURE(rows);
+          CAPTURE(threads);
+          CHECK(same_bits(linear(x.slice(0, 512 - rows), w, {}, 4), all.slice(0, 512 - rows)));
+        }
+      }
+    }
+    set_compute_threads(1);
+  });
+}
+
 TEST_CASE("sums of pairs have the same bits for 1 to 512 rows and 1, 2, 4 threads") {
   if (!supports_dot_bf16()) {
     MESSAGE("skipped: this machine has no AVX512_BF16");

@@ -1,11 +1,15 @@
 // Reductions over the vocabulary, logits, log-probabilities and entropies.
 #include "kernels/vocab.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "kernels/isa.h"
@@ -40,6 +44,83 @@ TEST_CASE("the reduction agrees with float64 for every length, and shows what is
   logits[7] = std::numeric_limits<float>::quiet_NaN();
   CHECK(std::isnan(reduce_logits(data(logits), 2000, 1).sum));
   CHECK_THROWS_AS(reduce_logits(data(logits), 0, 1), Error);
+}
+
+// exp(x - max), by the exponential that the reductions have.
+float exp_of(float x, float max) {
+  exp_shifted(&x, 1, 1, max, &x);
+  return x;
+}
+
+// One chunk as reduce_logits promises it: 16 lanes, then halves added to halves.
+LogSumExp plain_chunk(const float* logits, std::int64_t n, float scale) {
+  LogSumExp chunk{-kInfinity, 0};
+  for (std::int64_t i = 0; i < n; ++i) {
+    chunk.max = std::max(chunk.max, logits[i] * scale);
+  }
+  float lanes[16] = {};
+  for (std::int64_t i = 0; i < n; ++i) {
+    lanes[i % 16] += exp_of(logits[i] * scale, chunk.max);
+  }
+  for (const int half : {8, 4, 2, 1}) {
+    for (int i = 0; i < half; ++i) {
+      lanes[i] += lanes[i + half];
+    }
+  }
+  chunk.sum = lanes[0];
+  return chunk;
+}
+
+LogSumExp plain_reduction(const float* logits, std::int64_t n, float scale) {
+  LogSumExp all = plain_chunk(logits, std::min<std::int64_t>(n, 1024), scale);
+  for (std::int64_t first = 1024; first < n; first += 1024) {
+    const auto next = plain_chunk(logits + first, std::min<std::int64_t>(n - first, 1024), scale);
+    const float max = std::max(all.max, next.max);
+    all.sum = all.sum * exp_of(all.max, max) + next.sum * exp_of(next.max, max);
+    all.max = max;
+  }
+  return all;
+}
+
+TEST_CASE("the reduction is chunks of 1,024 merged from left to right, bit for bit") {
+  at::manual_seed(12);
+  for (const auto isa : supported_isas()) {
+    set_isa(name_of(isa));
+    CAPTURE(name_of(isa));
+    for (const std::int64_t n : {1, 16, 1000, 1024, 1025, 2048, 3000, 9000, 49152}) {
+      CAPTURE(n);
+      const auto logits = at::randn({n}) * 6;
+      for (const float scale : {1.0F, 0.7F}) {
+        CHECK(reduce_logits(data(logits), n, scale) == plain_reduction(data(logits), n, scale));
+      }
+    }
+  }
+  set_isa("auto");
+}
+
+TEST_CASE("log-probabilities and entropies of given logits are the reference's") {
+  const auto golden = nlohmann::json::parse(read_file("tests/golden/rl/verl_core_algos.json"))
+                          .at("misc")
+                          .at("logprobs_from_logits");
+  const auto given = golden.at("logits").at(0).get<std::vector<std::vector<float>>>();
+  const auto num_rows = static_cast<std::int64_t>(given.size());
+  const auto x = at::empty({num_rows, 4});
+  for (std::int64_t row = 0; row < num_rows; ++row) {
+    x[row].copy_(at::tensor(given[static_cast<std::size_t>(row)]));
+  }
+  // Times the identity: the logits are the hidden rows.
+  const auto labels = golden.at("labels").at(0).get<std::vector<std::int32_t>>();
+  const auto got = token_logprobs(x,
+                                  {at::eye(4), {}},
+                                  {.row = at::arange(num_rows, at::kLong),
+                                   .target = at::tensor(labels),
+                                   .support = {},
+                                   .num_ids = 4});
+  const auto want = [&](const char* key) {
+    return at::tensor(golden.at(key).at(0).get<std::vector<float>>());
+  };
+  CHECK(test::close(got.logprobs, want("logprobs"), 1e-6, 1e-6));
+  CHECK(test::close(got.entropies, want("entropy"), 1e-5, 1e-6));
 }
 
 TEST_CASE("shifted exponentials agree with float64 and may be computed in place") {

@@ -2,11 +2,15 @@
 // scripts/fetch_model.sh smollm2 gets it.
 #include <cmath>
 #include <filesystem>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
+#include <ATen/core/grad_mode.h>
+
 #include "base/atomic_file.h"
 #include "base/thread_pool.h"
+#include "kernels/vocab.h"
 #include "rollout/engine.h"
 #include "support/doctest_torch.h"
 #include "support/shared_data.h"
@@ -27,7 +31,29 @@ double largest_gap(const std::vector<float>& got, const nlohmann::json& want) {
   return gap;
 }
 
-TEST_CASE("SmolLM2: log-probabilities, entropies and 64 greedy tokens of eight prompts") {
+using IdLogit = std::tuple<std::int64_t, double, double>;  // id, logit, log-probability
+
+// The logits behind the last of `ids`, at the ids that the reference ranks highest.
+void check_last_logits(const test::TinyModel& tiny,
+                       const std::vector<TokenId>& ids,
+                       const nlohmann::json& golden) {
+  const at::NoGradGuard no_grad;
+  const auto n = static_cast<std::int64_t>(ids.size());
+  model::RowBatch batch;
+  batch.ids = at::tensor(ids, at::kInt);
+  batch.paths.positions = at::arange(n, at::kInt);
+  batch.paths.path_start = at::zeros({n}, at::kLong);
+  batch.paths.key_slots = at::arange(n, at::kInt);
+  const auto hidden = tiny.decoder->forward(batch, {});
+  const auto logits = kernels::logits(hidden.narrow(0, n - 1, 1), tiny.weights->head())[0];
+  for (const auto& [id, logit, logprob] : golden["last_top20"].get<std::vector<IdLogit>>()) {
+    CHECK(std::abs(logits[id].item<double>() - logit) < 5e-4);
+  }
+  const double total = logits.to(at::kDouble).logsumexp(0).item<double>();
+  CHECK(std::abs(total - golden["last_logsumexp"].get<double>()) < 5e-4);
+}
+
+TEST_CASE("SmolLM2: logits, log-probabilities, entropies and 64 greedy tokens of eight prompts") {
   TANDEM_NEEDS_SHARED("golden/smollm2/prompts.json");
   if (!std::filesystem::exists(kFile)) {
     MESSAGE("skipped: no " << kFile.string() << "; scripts/fetch_model.sh smollm2 gets it");
@@ -53,6 +79,7 @@ TEST_CASE("SmolLM2: log-probabilities, entropies and 64 greedy tokens of eight p
     const trainer::PackedPass pass(*tiny.decoder, packs, allowed, {.num_ids = num_ids});
     CHECK(largest_gap(pass.logprobs()[0], one["next_logprobs"]) < 2e-4);
     CHECK(largest_gap(pass.entropies()[0], one["entropy"]) < 5e-4);
+    check_last_logits(tiny, ids, one);
     GroupRequest request;
     request.draw = static_cast<std::int64_t>(i);
     request.prompt = ids;
