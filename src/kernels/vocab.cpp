@@ -11,13 +11,23 @@
 
 namespace tandem::kernels {
 
-LogSumExp reduce_logits(const float* logits, std::int64_t n, float inverse_temperature) {
+LogSumExp reduce_logits(const float* logits,
+                        std::int64_t n,
+                        float inverse_temperature,
+                        std::vector<LogSumExp>* chunks) {
   TANDEM_CHECK(n >= 1, "reduce_logits: {} logits", n);
   const VocabTable& kernels = table().vocab;
-  std::vector<VocabPartial> parts;
+  thread_local std::vector<VocabPartial> parts;  // a call for each token: nothing is allocated
+  parts.clear();
   for (std::int64_t first = 0; first < n; first += kVocabChunk) {
     const std::int64_t size = std::min(kVocabChunk, n - first);
     parts.push_back(kernels.reduce_chunk(logits + first, size, inverse_temperature));
+  }
+  if (chunks != nullptr) {
+    chunks->clear();
+    for (const VocabPartial& part : parts) {
+      chunks->push_back({part.max, part.sum});
+    }
   }
   const VocabPartial all = kernels.merge_chunks(parts.data(), std::ssize(parts));
   return {all.max, all.sum};

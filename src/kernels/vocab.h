@@ -17,8 +17,12 @@ using tandem::LogSumExp;
 ///
 /// Over ids [0, n), n >= 1, in chunks of kVocabChunk: each chunk's maximum, and its sum of
 /// exponentials by 16 lanes and a fixed tree; chunks are merged from left to right.
-/// `inverse_temperature` multiplies first.
-LogSumExp reduce_logits(const float* logits, std::int64_t n, float inverse_temperature);
+/// `inverse_temperature` multiplies first. `chunks`, if not null, gets each chunk's own maximum and
+/// sum.
+LogSumExp reduce_logits(const float* logits,
+                        std::int64_t n,
+                        float inverse_temperature,
+                        std::vector<LogSumExp>* chunks = nullptr);
 
 /// out[i] = exp(logits[i] * inverse_temperature - max) for i in [0, n); `out` may be `logits`.
 void exp_shifted(

@@ -20,14 +20,6 @@ double weight(const Candidate& candidate, float max, const SamplingParams& param
   return std::exp((static_cast<double>(candidate.logit) - max) / params.temperature);
 }
 
-double sum_of(std::span<const float> weights) {
-  std::array<double, 4> sums{};
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    sums[i % 4] += weights[i];
-  }
-  return (sums[0] + sums[2]) + (sums[1] + sums[3]);
-}
-
 // Index of the weight at which the running sum passes `target`. Where rounding keeps the sum below
 // it, the last one that has a weight is meant.
 template <class Weights>
@@ -188,7 +180,8 @@ void TokenSampler::keep_of_all(Row logits, const SamplingParams& params) {
 // The draw and the report mostly want it of the same row: it is computed once.
 LogSumExp TokenSampler::reduce(Row logits, const SamplingParams& params) {
   if (reduced_row_ != logits.data()) {
-    reduced_ = math_.reduce(logits.data(), num_ids_, inverse_temperature(params.temperature));
+    reduced_ = math_.reduce(
+        logits.data(), num_ids_, inverse_temperature(params.temperature), &reduced_chunks_);
     reduced_row_ = logits.data();
   }
   return reduced_;
@@ -222,15 +215,14 @@ TokenId TokenSampler::draw_kept(const SamplingParams& params, double uniform) {
   return kept_[draw_in(kept_weights_, uniform * total)].id;
 }
 
+// First a chunk by the sums that the log-probability needs anyway, then an id in it: only that
+// chunk's exponentials are computed again.
 TokenId TokenSampler::draw_any(Row logits, const SamplingParams& params, double uniform) {
-  const float factor = inverse_temperature(params.temperature);
   const LogSumExp over = reduce(logits, params);
-  weights_.resize(logits.size());
-  math_.exp_shifted(logits.data(), num_ids_, factor, over.max, weights_.data());
   chunk_sums_.clear();
   double total = 0;
-  for (std::int64_t begin = 0; begin < num_ids_; begin += kVocabChunk) {
-    chunk_sums_.push_back(sum_of(chunk_at(begin)));
+  for (const LogSumExp& chunk : reduced_chunks_) {
+    chunk_sums_.push_back(chunk.sum * std::exp(static_cast<double>(chunk.max) - over.max));
     total += chunk_sums_.back();
   }
   double left = uniform * total;
@@ -242,12 +234,17 @@ TokenId TokenSampler::draw_any(Row logits, const SamplingParams& params, double 
   while (chunk_sums_[chunk] == 0) {
     --chunk;  // rounding went past the last chunk that has a probability
   }
+  // Below its own maximum: exponentials of an unlikely chunk would vanish below the row's.
+  const float max = reduced_chunks_[chunk].max;
+  const double scale = std::exp(static_cast<double>(over.max) - max);
   const std::int64_t begin = static_cast<std::int64_t>(chunk) * kVocabChunk;
-  return static_cast<TokenId>(begin + draw_in(chunk_at(begin), left));
-}
-
-TokenSampler::Row TokenSampler::chunk_at(std::int64_t begin) const {
-  return Row(weights_).subspan(begin, std::min(kVocabChunk, num_ids_ - begin));
+  weights_.resize(static_cast<std::size_t>(std::min(kVocabChunk, num_ids_ - begin)));
+  math_.exp_shifted(logits.data() + begin,
+                    std::ssize(weights_),
+                    inverse_temperature(params.temperature),
+                    max,
+                    weights_.data());
+  return static_cast<TokenId>(begin + draw_in(weights_, left * scale));
 }
 
 LogSumExp TokenSampler::reduce_over(const AllowedSet& set,

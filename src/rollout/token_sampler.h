@@ -63,7 +63,6 @@ class TokenSampler {
   [[nodiscard]] std::size_t cut(const SamplingParams& params, double total) const;
   [[nodiscard]] TokenId draw_kept(const SamplingParams& params, double uniform);
   [[nodiscard]] TokenId draw_any(Row logits, const SamplingParams& params, double uniform);
-  [[nodiscard]] Row chunk_at(std::int64_t begin) const;
   LogSumExp reduce_over(const AllowedSet& set, Row logits, const SamplingParams& params);
   void report(Row logits, const SamplingParams& params, SampledToken& token);
   void report_top(
@@ -73,12 +72,13 @@ class TokenSampler {
   VocabMath math_;
   const float* reduced_row_ = nullptr;  // the row that reduced_ is of; not owned
   LogSumExp reduced_;
+  std::vector<LogSumExp> reduced_chunks_;
   LogitShifts shifts_;
   std::vector<float> masked_;       // the row with banned ids
-  std::vector<float> weights_;      // exp of the row
+  std::vector<float> weights_;      // exp of a chunk of the row
   std::vector<float> listed_;       // logits of a listed set
   std::vector<Candidate> kept_;     // after top-k, top-p and min-p
-  std::vector<double> chunk_sums_;  // of weights_
+  std::vector<double> chunk_sums_;  // of the whole row's exp
   std::vector<double> kept_weights_;
   std::vector<Candidate> top_;  // for the report
 };

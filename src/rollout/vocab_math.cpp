@@ -51,11 +51,21 @@ LogSumExp merge(const LogSumExp& left, const LogSumExp& right) {
   return {max, left_part + right_part};
 }
 
-LogSumExp reduce(const float* logits, std::int64_t n, float inverse_temperature) {
+LogSumExp reduce(const float* logits,
+                 std::int64_t n,
+                 float inverse_temperature,
+                 std::vector<LogSumExp>* chunks) {
+  if (chunks != nullptr) {
+    chunks->clear();
+  }
   LogSumExp row{-kInfinity, 0};
   for (std::int64_t begin = 0; begin < n; begin += kVocabChunk) {
     const std::int64_t size = std::min(kVocabChunk, n - begin);
-    row = merge(row, reduce_chunk(logits + begin, size, inverse_temperature));
+    const LogSumExp chunk = reduce_chunk(logits + begin, size, inverse_temperature);
+    row = merge(row, chunk);
+    if (chunks != nullptr) {
+      chunks->push_back(chunk);
+    }
   }
   return row;
 }

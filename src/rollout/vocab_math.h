@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/allowed_logprob.h"
 
@@ -14,7 +15,11 @@ namespace tandem::rollout {
 /// the sampler before these are called.
 struct VocabMath {
   /// Reduction of logits * inverse_temperature over [0, n) as base/allowed_logprob.h defines it.
-  LogSumExp (*reduce)(const float* logits, std::int64_t n, float inverse_temperature);
+  /// `chunks` gets that of each chunk of kVocabChunk alone; may be null.
+  LogSumExp (*reduce)(const float* logits,
+                      std::int64_t n,
+                      float inverse_temperature,
+                      std::vector<LogSumExp>* chunks);
 
   /// out[i] = exp(logits[i] * inverse_temperature - max) for n logits, exactly 0 for -inf and
   /// kBannedLogit: what has no probability must not be drawn.

@@ -120,8 +120,8 @@ TEST_CASE("a trainer that normalises over the token's set gets the same bits") {
       for (const TokenId id : token.allowed.banned) {
         row[id] = kBannedLogit;
       }
-      const LogSumExp over =
-          listed.empty() ? math.reduce(row.data(), 3000, factor) : reduce_listed(listed, factor);
+      const LogSumExp over = listed.empty() ? math.reduce(row.data(), 3000, factor, nullptr)
+                                            : reduce_listed(listed, factor);
       CHECK(token.logprob == logprob_of(logits[token.id], factor, over));
     }
   }

@@ -30,7 +30,7 @@ TEST_CASE("the reduction agrees with float64 for any size and temperature") {
       for (const float logit : logits) {
         sum += std::exp(static_cast<double>(logit) * factor);
       }
-      const LogSumExp over = math.reduce(logits.data(), n, factor);
+      const LogSumExp over = math.reduce(logits.data(), n, factor, nullptr);
       CAPTURE(n);
       CHECK(over.max + std::log(over.sum) == doctest::Approx(std::log(sum)).epsilon(1e-6));
     }
@@ -41,11 +41,11 @@ TEST_CASE(
     "chunks are merged left to right: a row in two halves at a chunk's end has the same bits") {
   const VocabMath math = portable_vocab_math();
   const auto logits = random_logits(2 * kVocabChunk);
-  const LogSumExp left = math.reduce(logits.data(), kVocabChunk, 1.0F);
-  const LogSumExp right = math.reduce(logits.data() + kVocabChunk, kVocabChunk, 1.0F);
+  const LogSumExp left = math.reduce(logits.data(), kVocabChunk, 1.0F, nullptr);
+  const LogSumExp right = math.reduce(logits.data() + kVocabChunk, kVocabChunk, 1.0F, nullptr);
   const float max = std::max(left.max, right.max);
   const float sum = left.sum * std::exp(left.max - max) + right.sum * std::exp(right.max - max);
-  CHECK(math.reduce(logits.data(), 2 * kVocabChunk, 1.0F) == LogSumExp{max, sum});
+  CHECK(math.reduce(logits.data(), 2 * kVocabChunk, 1.0F, nullptr) == LogSumExp{max, sum});
 }
 
 TEST_CASE("ids of -inf, banned ids and whole chunks of them add nothing") {
@@ -54,7 +54,7 @@ TEST_CASE("ids of -inf, banned ids and whole chunks of them add nothing") {
     std::vector<float> logits(3 * kVocabChunk, nothing);
     logits[kVocabChunk + 5] = 2.0F;
     const auto n = static_cast<std::int64_t>(logits.size());
-    CHECK(math.reduce(logits.data(), n, 2.0F) == LogSumExp{4.0F, 1.0F});
+    CHECK(math.reduce(logits.data(), n, 2.0F, nullptr) == LogSumExp{4.0F, 1.0F});
     std::vector<float> weights(logits.size());
     math.exp_shifted(logits.data(), n, 2.0F, 4.0F, weights.data());
     CHECK(weights[0] == 0.0F);
