@@ -60,6 +60,7 @@ void count_clips(const PolicyTerm& term, std::int64_t num_tokens, PolicyLossSums
 void add_ratio(double log_ratio, PolicyLossSums& sums) {
   const double ratio = std::exp(std::clamp(log_ratio, -kMaxLogRatio, kMaxLogRatio));
   sums.log_ratio += log_ratio;
+  sums.logp_gap += std::abs(log_ratio);
   sums.ratio += ratio;
   sums.ratio_min = std::min(sums.ratio_min, ratio);
   sums.ratio_max = std::max(sums.ratio_max, ratio);
@@ -193,6 +194,7 @@ PolicyLossSums& PolicyLossSums::operator+=(const PolicyLossSums& other) {
   kl += other.kl;
   entropy += other.entropy;
   log_ratio += other.log_ratio;
+  logp_gap += other.logp_gap;
   ratio += other.ratio;
   ratio_min = std::min(ratio_min, other.ratio_min);
   ratio_max = std::max(ratio_max, other.ratio_max);

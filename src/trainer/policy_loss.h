@@ -38,6 +38,7 @@ struct PolicyLossSums {
   double kl = 0;         // sum over tokens of k3 against the reference, whatever the loss uses
   double entropy = 0;    // sum over tokens
   double log_ratio = 0;  // sum over tokens of logp - behavior_logp
+  double logp_gap = 0;   // sum over tokens of |logp - behavior_logp|
   double ratio = 0;      // sum over tokens of exp(logp - behavior_logp)
   double ratio_min = std::numeric_limits<double>::infinity();
   double ratio_max = -std::numeric_limits<double>::infinity();

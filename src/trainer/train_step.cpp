@@ -1,6 +1,10 @@
 #include "trainer/train_step.h"
 
+#include <algorithm>
 #include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/stopwatch.h"
@@ -34,6 +38,25 @@ std::vector<const std::vector<AllowedSet>*> allowed_sets(std::span<const TrainSe
 std::int64_t counted_tokens(const TrainSequence& sequence) {
   const Trajectory& t = *sequence.trajectory;
   return sequence.masked ? 0 : num_counted_tokens<float>(t.mask, t.logprobs);
+}
+
+// One update's shares of clipped tokens, into those of the step.
+void add_clip_shares(const PolicyLossSums& update, TrainStepReport& report) {
+  if (update.num_tokens == 0) {
+    return;
+  }
+  const auto n = static_cast<double>(update.num_tokens);
+  report.clip_low_min =
+      std::min(report.clip_low_min, static_cast<double>(update.num_clipped_low) / n);
+  report.clip_high_max =
+      std::max(report.clip_high_max, static_cast<double>(update.num_clipped_high) / n);
+}
+
+bool finite_gradients(const model::WeightStore& weights) {
+  const auto gradients = weights.named_gradients();
+  return std::ranges::all_of(gradients, [](const auto& entry) {
+    return at::isfinite(entry.second).all().template item<bool>();
+  });
 }
 
 }  // namespace
@@ -99,11 +122,12 @@ void PolicyTrainer::update(std::span<const TrainSequence> minibatch,
     sums += run_microbatch(microbatch, normalizer, report);
   }
   report.sums += sums;
+  add_clip_shares(sums, report);
   if (is_first) {
     report.first = sums;
   }
   if (sums.finite()) {
-    apply(learning_rate(optimizer_.num_steps()), report);
+    apply(learning_rate(optimizer_.num_steps()), members, normalizer, report);
   } else {
     ++report.num_skipped;
   }
@@ -165,7 +189,10 @@ PolicyLossSums PolicyTrainer::run_microbatch(std::span<const TrainSequence> sequ
   return sums;
 }
 
-void PolicyTrainer::apply(double rate, TrainStepReport& report) {
+void PolicyTrainer::apply(double rate,
+                          std::span<const TrainSequence> members,
+                          const LossNormalizer& normalizer,
+                          TrainStepReport& report) {
   const SpanRecorder::Scope span(config_.spans, "optimizer");
   const Stopwatch watch;
   const auto result = update_weights(decoder_.weights(), optimizer_, rate);
@@ -175,10 +202,33 @@ void PolicyTrainer::apply(double rate, TrainStepReport& report) {
   if (result.skipped) {
     ++report.num_skipped;
     report.problems.push_back(
-        fmt::format("update skipped: the gradient of {} is not finite", result.nonfinite));
+        fmt::format("update skipped: the gradient of {} is not finite, from {}",
+                    result.nonfinite,
+                    origin_of_fault(members, normalizer)));
   } else {
     ++report.num_updates;
   }
+}
+
+// Names the first samples whose own gradient is not finite. The update is skipped, so its gradients
+// may be overwritten: each sample runs once more, alone. It costs time only where something broke.
+std::string PolicyTrainer::origin_of_fault(std::span<const TrainSequence> members,
+                                           const LossNormalizer& normalizer) {
+  constexpr std::size_t kMostNamed = 3;
+  std::vector<std::string> labels;
+  for (const auto& member : members) {
+    decoder_.weights().zero_gradients();
+    TrainStepReport unused;
+    run_microbatch({&member, 1}, normalizer, unused);
+    if (!finite_gradients(decoder_.weights())) {
+      labels.push_back(member.label);
+    }
+    if (labels.size() == kMostNamed) {
+      break;
+    }
+  }
+  return labels.empty() ? fmt::format("the sum over {} samples", members.size())
+                        : fmt::format("{}", fmt::join(labels, "; "));
 }
 
 }  // namespace tandem::trainer

@@ -43,6 +43,8 @@ struct TrainStepConfig {
 struct TrainStepReport {
   PolicyLossSums sums;                // of all updates
   PolicyLossSums first;               // of the first minibatch of the first pass: on-policy
+  double clip_low_min = 1;            // smallest share of tokens clipped below, over the updates
+  double clip_high_max = 0;           // largest share of tokens clipped above, over the updates
   double grad_norm = 0;               // of the last update, before clipping
   double learning_rate = 0;           // of the last update
   std::int64_t num_updates = 0;       // optimizer steps made
@@ -53,7 +55,7 @@ struct TrainStepReport {
   std::int64_t num_zero_weight = 0;   // sequences counted but not computed
   double reference_s = 0;             // seconds in the reference's forward
   double optimizer_s = 0;             // seconds in the optimizer
-  std::vector<std::string> problems;  // one line a skipped minibatch: which sample, and why
+  std::vector<std::string> problems;  // one line a fault: which samples, and why
 };
 
 /// Trains a decoder's weights in place on rollouts.
@@ -86,7 +88,12 @@ class PolicyTrainer {
   PolicyLossSums run_microbatch(std::span<const TrainSequence> sequences,
                                 const LossNormalizer& normalizer,
                                 TrainStepReport& report);
-  void apply(double rate, TrainStepReport& report);
+  void apply(double rate,
+             std::span<const TrainSequence> members,
+             const LossNormalizer& normalizer,
+             TrainStepReport& report);
+  [[nodiscard]] std::string origin_of_fault(std::span<const TrainSequence> members,
+                                            const LossNormalizer& normalizer);
 
   model::Decoder& decoder_;
   const model::Decoder* reference_;

@@ -1,6 +1,7 @@
 // One update of the policy on a small random model: sharing, micro-batches, masks, faults.
 #include "trainer/train_step.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -145,6 +146,53 @@ TEST_CASE("a weight that is not a number skips the step, names the sample and ch
   REQUIRE_FALSE(report.problems.empty());
   CHECK(report.problems[0].find("sample 0") != std::string::npos);
   CHECK(test::same_bits(before, bench.tiny.weights->layers()[0].qkv.value));
+}
+
+TEST_CASE(
+    "a gradient that is not finite skips the step and names its samples, with a finite loss") {
+  Bench bench;
+  const auto trajectories = make_trajectories(*bench.tiny.decoder);
+  const auto before = bench.tiny.weights->layers()[0].qkv.value.clone();
+  auto advantages = kAdvantages;
+  advantages[1] = 1e100;  // a finite loss in double, whose slopes overflow float32
+  advantages[4] = 1e100;
+  // One micro-batch holds samples 1 and 4 and sound ones; many hold few samples each.
+  for (const std::int64_t rows : {4096, 30}) {
+    const auto report = bench.step(with_advantages(trajectories, advantages),
+                                   {.loss = {}, .rows_per_microbatch = rows});
+    CHECK(std::isfinite(report.sums.loss));
+    CHECK(report.num_skipped == 1);
+    CHECK(report.num_updates == 0);
+    REQUIRE(report.problems.size() == 1);
+    const std::string& problem = report.problems[0];
+    CAPTURE(problem);
+    CHECK(problem.find(" is not finite, from sample 1; sample 4") != std::string::npos);
+  }
+  CHECK(test::same_bits(before, bench.tiny.weights->layers()[0].qkv.value));
+  CHECK(bench.step(with_advantages(trajectories, kAdvantages), {}).num_updates == 1);
+}
+
+TEST_CASE("the least and the greatest share of clipped tokens are over the step's updates") {
+  Bench bench;
+  auto trajectories = make_trajectories(*bench.tiny.decoder);
+  for (auto& t : trajectories) {
+    // Ratios of e^1: above the range, which counts where the advantage is positive.
+    std::ranges::for_each(t.logprobs, [](float& logp) { logp -= 1; });
+  }
+  bench.rate = 0;
+  const auto report = bench.step(with_advantages(trajectories, {1, 1, 1, -1, -1, -1}),
+                                 {.loss = {}, .minibatches = 6});
+  CHECK(report.num_updates == 6);
+  CHECK(report.clip_high_max == 1);  // of an update with a positive advantage
+  CHECK(report.clip_low_min == 0);
+  CHECK(report.first.logp_gap == doctest::Approx(static_cast<double>(report.first.num_tokens)));
+  for (auto& t : trajectories) {
+    std::ranges::for_each(t.logprobs, [](float& logp) { logp += 2; });  // now ratios of e^-1
+  }
+  const auto below = bench.step(with_advantages(trajectories, {-1, -1, -1, -1, -1, -1}),
+                                {.loss = {}, .minibatches = 6});
+  CHECK(below.clip_low_min == 1);
+  CHECK(below.clip_high_max == 0);
 }
 
 TEST_CASE("a sequence longer than the budget is an error that names it") {
