@@ -59,8 +59,8 @@ BenchResult bench_train(const Session& session, const BenchSizes& sizes, bool sh
 /// `step`: one whole RL step with a trivial reward.
 BenchResult bench_step(const Session& session, const BenchSizes& sizes);
 
-/// `kernels`: GFLOP/s of the products at the model's shapes, forward and backward, and their share
-/// of the limit of the arithmetic in use, which it measures in the same run.
+/// `kernels`: each kernel at the model's shapes, forward and backward, with its share of what binds
+/// it (the arithmetic in use, or memory), which it measures in the same run.
 BenchResult bench_kernels(const Session& session);
 
 /// Of the session's model, in its precision.
