@@ -56,6 +56,23 @@ TEST_CASE("every aggregation equals the reference's, a fully masked row included
   }
 }
 
+TEST_CASE("masked means equal torchtune's") {
+  const auto golden = test::golden_json("rl/torchtune_cases.json");
+  const auto& all = golden.at("masked_mean");
+  const test::Rows values = {all.at("x").get<std::vector<double>>()};
+  const test::Rows mask = {all.at("mask").get<std::vector<double>>()};
+  CHECK(aggregate(values, mask, {.aggregation = Aggregation::kTokenMean}) ==
+        doctest::Approx(all.at("mean").get<double>()));
+  // The mean over rows of each row's mean.
+  const auto& rows = golden.at("masked_mean_rows");
+  const auto means = rows.at("mean").get<std::vector<double>>();
+  REQUIRE(means.size() == 2);
+  CHECK(aggregate(test::rows_of(rows.at("x")),
+                  test::rows_of(rows.at("mask")),
+                  {.aggregation = Aggregation::kSeqMeanTokenMean}) ==
+        doctest::Approx((means[0] + means[1]) / 2));
+}
+
 TEST_CASE("rows of length 2 and 4 with losses 1 and 3") {
   const test::Rows loss = {{1, 1, 9, 9}, {3, 3, 3, 3}};
   const test::Rows mask = {{1, 1, 0, 0}, {1, 1, 1, 1}};
