@@ -14,6 +14,58 @@ namespace {
 using test::MetricLine;
 using test::TinyRuns;
 
+// Dashboards key on these names: every step has all of them.
+const std::set<std::string> kStepMetrics = {"loss",
+                                            "grad_norm",
+                                            "learning_rate",
+                                            "epoch",
+                                            "num_tokens",
+                                            "step_time",
+                                            "completions/mean_length",
+                                            "completions/min_length",
+                                            "completions/max_length",
+                                            "completions/clipped_ratio",
+                                            "completions/mean_terminated_length",
+                                            "completions/min_terminated_length",
+                                            "completions/max_terminated_length",
+                                            "rewards/progress/mean",
+                                            "rewards/progress/std",
+                                            "rewards/progress/failures",
+                                            "reward",
+                                            "reward_std",
+                                            "frac_reward_zero_std",
+                                            "entropy",
+                                            "clip_ratio/low_mean",
+                                            "clip_ratio/low_min",
+                                            "clip_ratio/high_mean",
+                                            "clip_ratio/high_max",
+                                            "clip_ratio/region_mean",
+                                            "sampling/sampling_logp_difference/mean",
+                                            "sampling/sampling_logp_difference/max",
+                                            "sampling/importance_sampling_ratio/min",
+                                            "sampling/importance_sampling_ratio/mean",
+                                            "sampling/importance_sampling_ratio/max",
+                                            "time/rollout_s",
+                                            "time/reward_s",
+                                            "time/reference_s",
+                                            "time/train_s",
+                                            "time/optimizer_s",
+                                            "time/checkpoint_s",
+                                            "rollout/tokens_per_s",
+                                            "rollout/prefix_hit_rate",
+                                            "rollout/kv_usage_max",
+                                            "rollout/preemptions",
+                                            "train/tokens_per_s",
+                                            "train/padding_fraction",
+                                            "train/skipped_steps",
+                                            "numerics/logprob_gap_max",
+                                            "numerics/ratio_not_one_fraction",
+                                            "memory/peak_rss_bytes",
+                                            "memory/weights_bytes",
+                                            "memory/optimizer_bytes",
+                                            "memory/kv_bytes",
+                                            "memory/activations_bytes"};
+
 // Steps have rewards; the line of the validation before the first has none.
 std::vector<MetricLine> steps_of(const std::filesystem::path& run) {
   auto lines = test::read_metrics(run);
@@ -94,12 +146,45 @@ void check_spans(const std::filesystem::path& run) {
   }
 }
 
+void check_metrics(const std::vector<MetricLine>& steps) {
+  for (const MetricLine& step : steps) {
+    for (const std::string& name : kStepMetrics) {
+      CHECK_MESSAGE(step.count(name) == 1, name);
+    }
+  }
+  // The checkpoints after steps 12 and 24 are in the lines of the steps that follow.
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    CHECK((steps[i].at("time/checkpoint_s") > 0) == (i == 12 || i == 24));
+  }
+  // Nothing grows from step to step: what is taken is taken in the first ones.
+  CHECK(steps[23].at("memory/peak_rss_bytes") <= 1.02 * steps[7].at("memory/peak_rss_bytes"));
+  for (const char* name : {"val/validation/reward/mean@1", "val/validation/acc/mean@1"}) {
+    CHECK_MESSAGE(steps.back().count(name) == 1, name);
+  }
+}
+
+// run.json: what one needs to know to make the run again.
+void check_facts(const std::filesystem::path& run) {
+  const auto facts = nlohmann::json::parse(read_file(run / "run.json"));
+  CHECK(facts.at("version").get<std::string>().starts_with("tandem "));
+  CHECK(facts.at("seed") == 1);
+  const auto command = facts.at("command").get<std::string>();
+  CHECK(command.find("train recipes/tiny.yaml") != std::string::npos);
+  CHECK(command.find("model.dtype=float32") != std::string::npos);
+  CHECK(facts.at("threads").get<int>() > 0);
+  for (const char* name : {"commit", "started", "host", "cpu", "isa", "arithmetic", "libtorch"}) {
+    CHECK_MESSAGE(facts.at(name).get<std::string>() != "", name);
+  }
+}
+
 // Warms up and trains in `dtype`, and checks that the policy learnt and that sampler and trainer
 // agreed at every step. Returns what the program said.
 std::string check_learning(const TinyRuns& runs, const std::string& dtype) {
   const auto warmed = test::run_program(runs.warm_up({"model.dtype=" + dtype}));
   REQUIRE_MESSAGE(warmed.status == 0, warmed.err);
-  const auto trained = test::run_program(runs.train("tiny", {"model.dtype=" + dtype}));
+  const auto trained = test::run_program(runs.train(
+      "tiny",
+      {"model.dtype=" + dtype, "trainer.checkpoint.every=12", "trainer.checkpoint.keep=1"}));
   REQUIRE_MESSAGE(trained.status == 0, trained.err);
   const auto steps = steps_of(runs.run_folder("tiny"));
   REQUIRE(steps.size() == 25);
@@ -128,9 +213,13 @@ TEST_CASE("the tiny recipe learns from its reward, and without a learning rate i
     CHECK_MESSAGE(std::filesystem::file_size(runs.run_folder("tiny") / file) > 0, file);
   }
   CHECK(out.find("before: ") != std::string::npos);
+  CHECK(out.find("val/validation/acc/mean@1: ") != std::string::npos);
+  CHECK(out.find(" before, ") != std::string::npos);
   CHECK(out.find("MB at the peak") != std::string::npos);
   CHECK(out.find("report: ") != std::string::npos);
   check_spans(runs.run_folder("tiny"));
+  check_metrics(steps_of(runs.run_folder("tiny")));
+  check_facts(runs.run_folder("tiny"));
 
   const auto idle = test::run_program(
       runs.train("idle", {"optimizer.learning_rate=0", "trainer.steps=8", "arithmetic=widened"}));

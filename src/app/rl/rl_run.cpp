@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -247,6 +248,8 @@ void RlRun::finish_step(std::int64_t step_number, Metrics& metrics) {
   metrics["memory/optimizer_bytes"] = static_cast<double>(plan.optimizer);
   metrics["memory/kv_bytes"] = static_cast<double>(engine_->kv_bytes());
   metrics["memory/activations_bytes"] = static_cast<double>(plan.activations);
+  // Metrics are written before the step's own checkpoint, so this is of the one before them.
+  metrics["time/checkpoint_s"] = std::exchange(checkpoint_s_, 0);
   write_metrics(step_number, metrics);
   folder_.append_trace(trace_lines(step_number, spans_.take()));
   if (note_best(step_number, metrics) || due(step_number, section.checkpoint.every)) {
@@ -254,7 +257,8 @@ void RlRun::finish_step(std::int64_t step_number, Metrics& metrics) {
       const auto span = spans_.scope("checkpoint");
       save_checkpoint();
     }
-    TANDEM_LOG(info, "step {}: checkpoint in {:.1f} s", step_number, spans_.seconds("checkpoint"));
+    checkpoint_s_ = spans_.seconds("checkpoint");
+    TANDEM_LOG(info, "step {}: checkpoint in {:.1f} s", step_number, checkpoint_s_);
     folder_.append_trace(trace_lines(step_number, spans_.take()));
   }
 }

@@ -94,6 +94,7 @@ class RlRun {
   trainer::ScheduleConfig schedule_;
   trainer::RunState state_;
   std::int64_t saved_step_ = -1;
+  double checkpoint_s_ = 0;  // of the newest checkpoint, until a line of metrics has it
   SpanRecorder spans_;
   std::map<std::string, std::vector<SampleView>> samples_;  // "before" and "after"
   std::map<std::string, double> first_validation_, last_validation_;

@@ -149,10 +149,15 @@ void add_train_metrics(const trainer::TrainStepReport& report, bool with_kl, Met
   if (with_kl) {
     metrics["kl"] = sums.kl / n;
   }
+  // TRL's least and greatest are over the losses of its ranks; here over the step's updates.
   metrics["clip_ratio/low_mean"] = share(sums.num_clipped_low, sums.num_tokens);
+  metrics["clip_ratio/low_min"] = report.clip_low_min;
   metrics["clip_ratio/high_mean"] = share(sums.num_clipped_high, sums.num_tokens);
+  metrics["clip_ratio/high_max"] = report.clip_high_max;
   metrics["clip_ratio/region_mean"] =
       share(sums.num_clipped_low + sums.num_clipped_high, sums.num_tokens);
+  metrics["sampling/sampling_logp_difference/mean"] =
+      share(report.first.logp_gap, static_cast<double>(report.first.num_tokens));
   metrics["sampling/sampling_logp_difference/max"] = report.first.logp_gap_max;
   metrics["sampling/importance_sampling_ratio/min"] = sums.ratio_min;
   metrics["sampling/importance_sampling_ratio/mean"] = sums.ratio / n;
