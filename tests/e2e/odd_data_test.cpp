@@ -1,6 +1,8 @@
 // Data and rewards that are right in form and odd in content: defined, counted, told.
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <sstream>
 
 #include <doctest/doctest.h>
 
@@ -32,6 +34,33 @@ std::string data_line(const Workplace& place, const std::string& overrides) {
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
+}
+
+TEST_CASE("--dry-run says what a step is made of and what it needs of memory, and writes nothing") {
+  const Workplace place;
+  const auto result = run_here("train " + place.at("r.yaml") + " --dry-run trainer.memory=low");
+  CAPTURE(result.err);
+  REQUIRE(result.status == 0);
+  CAPTURE(result.out);
+  CHECK(contains(result.out,
+                 "\n# a step: 2 prompts x 2 samples = 4 sequences; 1 updates of 1 minibatches in "
+                 "1 passes\n"));
+  // Megabytes of each part, then those of the phase that needs most.
+  std::istringstream lines(result.out.substr(result.out.find("# memory plan\n") + 14));
+  std::map<std::string, double> plan;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string name = line.substr(0, line.find("  "));
+    plan[name] = std::stod(line.substr(12));
+  }
+  for (const char* part : {"weights", "gradients", "optimizer", "kv cache", "activations"}) {
+    CHECK_MESSAGE(plan.count(part) == 1, part);
+  }
+  CHECK(plan["optimizer"] == doctest::Approx(2 * plan["weights"]).epsilon(0.3));
+  const double resident = plan["program"] + plan["weights"] + plan["optimizer"];
+  const double train = resident + plan["gradients"] + plan["activations"];
+  CHECK(plan["peak"] == doctest::Approx(train).epsilon(0.01));
+  CHECK(plan["available"] > plan["peak"]);
+  CHECK_FALSE(fs::exists(place.folder / "runs"));
 }
 
 TEST_CASE("prompts that are too long follow data.overlong, empty ones are left out; both counted") {
@@ -135,6 +164,50 @@ TEST_CASE("algorithm.mask_truncated keeps completions that ran into the limit ou
   CHECK(masked["grad_norm"] == 0);
   CHECK(masked["loss"] == 0);
   CHECK(kept.at("reward") == masked.at("reward"));
+}
+
+TEST_CASE("a run whose completions all end at the limit with equal rewards says so") {
+  const Workplace place;
+  const std::string train = "train " + place.at("r.yaml") + " threads=1 rewards.0.kind=regex ";
+  // No text has an "x", and the end token is not allowed before the limit.
+  const auto cut = run_here(train + "rewards.0.options.pattern=x rollout.min_new_tokens=3");
+  CAPTURE(cut.err);
+  REQUIRE(cut.status == 0);
+  CHECK(contains(cut.err,
+                 "step 1: nearly all completions end at rollout.max_new_tokens = 3 and nearly all "
+                 "groups have equal rewards; raise it"));
+  // Completions that end by themselves, or rewards that differ, are no reason for it.
+  const auto ended = run_here(train +
+                              "rewards.0.options.pattern=x rollout.max_new_tokens=30 "
+                              "rollout.samples_per_prompt=16");
+  CHECK_FALSE(contains(ended.err, "nearly all completions end"));
+  const auto differing = run_here(train +
+                                  "rewards.0.options.pattern=[0-4] rollout.min_new_tokens=3 "
+                                  "rollout.samples_per_prompt=16");
+  CHECK_FALSE(contains(differing.err, "nearly all completions end"));
+}
+
+TEST_CASE("an update whose gradient overflows is skipped, counted and told with its samples") {
+  const Workplace place;
+  // Rewards of 1e100 and 0, not divided by their deviation: slopes beyond float32.
+  const auto result = run_here("train " + place.at("r.yaml") +
+                               " threads=1 trainer.steps=2 rollout.samples_per_prompt=16 "
+                               "algorithm.name=dr_grpo rewards.0.weight=1e100 "
+                               "rewards.0.kind=regex rewards.0.options.pattern=[0-4]");
+  CAPTURE(result.err);
+  CHECK(result.status == 0);
+  CHECK(contains(result.err, "update skipped: the gradient of "));
+  CHECK(contains(result.err, " is not finite, from step 1, "));
+  std::istringstream lines(read_file(place.folder / "runs/r/metrics.jsonl"));
+  int num_steps = 0;
+  for (std::string line; std::getline(lines, line); ++num_steps) {
+    const auto step = nlohmann::json::parse(line);
+    CHECK(step.at("train/skipped_steps") == 1);
+    CHECK(step.at("grad_norm").is_string());  // "NaN" or "Infinity"
+    CHECK(step.at("loss").is_number());
+    CHECK(step.at("numerics/logprob_gap_max") == 0);
+  }
+  CHECK(num_steps == 2);
 }
 
 TEST_CASE("equal rewards give no update: counted, and the run ends as usual") {
