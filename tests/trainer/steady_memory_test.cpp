@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include <malloc.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/counter_rng.h"
@@ -55,6 +56,22 @@ std::vector<Trajectory> random_trajectories(std::int64_t step) {
   return all;
 }
 
+// Pages that the process has had to be given so far.
+std::int64_t page_faults() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+// Where the gradients are; empty while there are none.
+std::vector<const void*> gradient_places(const model::WeightStore& weights) {
+  std::vector<const void*> places;
+  for (const auto& [name, gradient] : weights.named_gradients()) {
+    places.push_back(gradient.const_data_ptr());
+  }
+  return places;
+}
+
 TEST_CASE("memory stays flat over 120 steps of several micro-batches each") {
   set_compute_threads(2);
   // As the program does: freed memory stays for the next step.
@@ -73,7 +90,8 @@ TEST_CASE("memory stays flat over 120 steps of several micro-batches each") {
                            .rows_per_microbatch = 128,
                            .keep_gradients = keep,
                            .num_ids = kIds});
-    std::int64_t warm = 0, rows = 0;
+    std::int64_t warm = 0, faults = 0, rows = 0;
+    std::vector<const void*> places;
     for (std::int64_t step = 0; step < kSteps; ++step) {
       const auto trajectories = random_trajectories(step);
       std::vector<TrainSequence> sequences;
@@ -81,8 +99,18 @@ TEST_CASE("memory stays flat over 120 steps of several micro-batches each") {
         sequences.push_back({&trajectories[i], i % 2 == 0 ? 1.0 : -1.0, false, "sample"});
       }
       rows += trainer.step(sequences, step, [](std::int64_t) { return 1e-4; }).num_rows;
-      warm = step + 1 == kWarmUp ? resident_bytes() : warm;
+      if (step + 1 == kWarmUp) {
+        warm = resident_bytes();
+        faults = page_faults();
+        places = gradient_places(*tiny.weights);
+      }
     }
+    faults = page_faults() - faults;
+    MESSAGE("page faults of " << kSteps - kWarmUp << " steps: " << faults);
+    // One a step is the growth below; a gradient that is mapped anew has some hundred.
+    CHECK(faults < 2 * (kSteps - kWarmUp));
+    CHECK(places.empty() != keep);
+    CHECK(gradient_places(*tiny.weights) == places);
     CHECK(rows > 2 * 128 * kSteps);  // so there were more micro-batches than updates
     MESSAGE("grew by " << resident_bytes() - warm << " bytes");
     CHECK(resident_bytes() - warm < 1'000'000);
