@@ -102,6 +102,29 @@ def split_lines(records):
     return lines
 
 
+def kernel_lines(records):
+    """Each kernel's rate and its share of what binds it, in both precisions."""
+    figures = {r["figures"]["dtype"]: r["figures"] for r in records
+               if r["row"] in ("fma_limit", "bf16_dot_limit") and "share_of_limit" in r.get("figures", {})}
+    rates = (("gflops", "share_of_limit", "GFLOP/s"), ("gb_per_s", "share_of_dram", "GB/s"))
+    def rate(dtype, kernel, name, share, unit):
+        found = figures.get(dtype, {})
+        if kernel not in found.get(name, {}):
+            return "-"
+        return f"{number(found[name][kernel])} {unit} ({found[share][kernel]:.0%})"
+    lines = []
+    for kind in rates:
+        kernels = dict.fromkeys(k for f in figures.values() for k in f.get(kind[0], {}))
+        lines += [f"| {k} | {rate('bfloat16', k, *kind)} | {rate('float32', k, *kind)} |" for k in kernels]
+    if not lines:
+        return []
+    return ["### Kernels", "",
+            "Products by rows (`_m`), `_dx` and `_dw` those of their backward pass, of the weights of one layer again",
+            "and again: a last-level cache may hold them. In brackets the share of the limit of the arithmetic in use, or",
+            "of the DRAM read bandwidth.", "",
+            "| kernel | bf16 | fp32 |", "| --- | --- | --- |", *lines, ""]
+
+
 def section(file):
     records = read_results(file)
     cpu = next((r["cpu"] for r in records), file.stem)
@@ -121,7 +144,7 @@ def section(file):
     if splits:
         lines += ["### Where a step goes", "", "In brackets: the share of that part's own roofline.", "",
                   "| work | who | seconds | parts |", "| --- | --- | --- | --- |", *splits, ""]
-    return lines + figure_lines(records) + command_lines(records)
+    return lines + kernel_lines(records) + figure_lines(records) + command_lines(records)
 
 
 def figure_lines(records):

@@ -217,7 +217,7 @@ def figures_of(record):
 
 def our_decode(model, dtype, batches="1,8,32,128"):
     rows = {f"decode_b{b}": f"tokens_per_s/{b}" for b in batches.split(",")}
-    return ours("decode", model, dtype, tuple(rows), f"--batch {batches} --prompt-tokens 128 --new-tokens 33 --repeat 1",
+    return ours("decode", model, dtype, tuple(rows), f"--batch {batches} --prompt-tokens 128 --new-tokens 33 --repeat 2",
                 from_bench(rows))
 
 
@@ -237,11 +237,16 @@ def our_step(model, dtype, prompts, new_tokens, repeat):
                 f"--prompts {prompts} --samples 8 --prompt-tokens 88 --new-tokens {new_tokens} --repeat {repeat}", read)
 
 
+def our_kernels(model, dtype, limits):
+    """The machine's limits, with each kernel's rate among the figures of their records."""
+    kernels = ours("kernels", model, dtype, tuple(limits), "--repeat 1", from_bench(limits))
+    return Job(f"kernels-{dtype}", "machine", "Tandem", model, kernels.rows, kernels.command, kernels.read)
+
+
 def our_jobs():
     m = "smollm2-135m"
-    limits = {"fma_limit": "fma_limit_gflops", "bf16_dot_limit": "bf16_dot_limit_gflops", "dram_read": "dram_gb_per_s"}
-    kernels = ours("kernels", m, "float32", tuple(limits), "--repeat 1", from_bench(limits))
-    jobs = [Job("kernels", "machine", "Tandem", m, kernels.rows, kernels.command, kernels.read)]
+    jobs = [our_kernels(m, "float32", {"fma_limit": "fma_limit_gflops", "dram_read": "dram_gb_per_s"}),
+            our_kernels(m, "bfloat16", {"bf16_dot_limit": "bf16_dot_limit_gflops"})]
     for d in ("bfloat16", "float32"):
         jobs += [
             our_decode(m, d),
