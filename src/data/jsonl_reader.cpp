@@ -31,7 +31,7 @@ JsonlReader::JsonlReader(const std::string& file)
   }
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) {
-    fail<UserError>("{}: is a folder, a JSONL file was expected", file);
+    fail<UserError>("{}: is a folder; give a JSONL file", file);
   }
   file_.open(file, std::ios::binary);
   if (!file_) {
@@ -48,7 +48,8 @@ bool JsonlReader::read_line(std::string& text) {
       return !text.empty();
     }
     if (text.size() >= kMaxLineBytes) {
-      fail<UserError>("{}:{}: is longer than {} bytes", name_, line_ + 1, kMaxLineBytes);
+      fail<UserError>(
+          "{}:{}: is longer than {} bytes; leave the row out", name_, line_ + 1, kMaxLineBytes);
     }
     text.push_back(static_cast<char>(c));
   }
@@ -77,14 +78,24 @@ std::optional<Json> JsonlReader::next_object() {
     try {
       value = Json::parse(text);
     } catch (const nlohmann::json::parse_error& e) {
-      fail<UserError>("{}: is not valid JSON: {}", place(), reason_of(e));
+      fail<UserError>(
+          "{}: is not valid JSON: {}; write one whole JSON object a line", place(), reason_of(e));
     }
     if (!value.is_object()) {
-      fail<UserError>("{}: a JSON object was expected, not {}", place(), value.type_name());
+      fail<UserError>("{}: a JSON object was expected, not {}; write one {{...}} a line",
+                      place(),
+                      value.type_name());
     }
+    ++num_rows_;
     return value;
   }
   return std::nullopt;
+}
+
+void JsonlReader::need_rows() const {
+  if (num_rows_ == 0) {
+    fail<UserError>("{}: has no rows; write one JSON object a line", name_);
+  }
 }
 
 std::string JsonlReader::place() const {

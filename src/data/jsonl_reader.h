@@ -24,6 +24,9 @@ class JsonlReader {
   /// As `next`, with the keys in the line's order: chat templates print tools as they are.
   std::optional<nlohmann::ordered_json> next_ordered();
 
+  /// Throws UserError when no object was found: a file without rows is a mistake.
+  void need_rows() const;
+
   /// "FILE:LINE" of the object that `next` returned last.
   [[nodiscard]] std::string place() const;
 
@@ -36,6 +39,7 @@ class JsonlReader {
   std::ifstream file_;
   std::istream* in_;  // file_ or standard input
   std::int64_t line_ = 0;
+  std::int64_t num_rows_ = 0;  // objects returned
 };
 
 }  // namespace tandem::data

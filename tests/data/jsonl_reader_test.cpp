@@ -37,10 +37,26 @@ TEST_CASE("a byte-order mark, carriage returns, blank lines and a missing last e
 
 TEST_CASE("a broken line is named with file and line") {
   CHECK(error_of("{}\n{}\n{\"a\": }\n").starts_with("x.jsonl:3: is not valid JSON: "));
-  CHECK(error_of("{}\n[1]\n") == "x.jsonl:2: a JSON object was expected, not array");
+  CHECK(error_of("{}\n[1]\n") ==
+        "x.jsonl:2: a JSON object was expected, not array; write one {...} a line");
   CHECK(error_of("\x01\x02garbage\xff\n").starts_with("x.jsonl:1: is not valid JSON: "));
   CHECK(error_of("{\"a\": \"cut").starts_with("x.jsonl:1: "));
   CHECK(error_of("") == "no error");
+}
+
+TEST_CASE("whoever needs rows is told of a file without any") {
+  const test::TemporaryFolder folder;
+  for (const std::string text : {"", "\n \n", "{}\n"}) {
+    write_file_atomic(folder / "x.jsonl", text);
+    JsonlReader reader((folder / "x.jsonl").string());
+    while (reader.next()) {
+    }
+    if (text == "{}\n") {
+      CHECK_NOTHROW(reader.need_rows());
+    } else {
+      CHECK_THROWS_AS(reader.need_rows(), UserError);
+    }
+  }
 }
 
 TEST_CASE("a missing file and a folder are user errors") {

@@ -66,7 +66,7 @@ TEST_CASE("wrong data is refused with file and line") {
     check_refused(train, "data.jsonl");
   }
   write(place.folder / "data.jsonl", "{\"prompt\": \"1+1\", \"answer\": \"2\"}\n");
-  check_refused(train, "1");  // fewer prompts than one step: an error with the numbers
+  check_refused(train, "data.jsonl: 1 rows are left after filtering, one step takes 2");
   CHECK_FALSE(fs::exists(place.folder / "runs"));
 }
 
@@ -88,6 +88,19 @@ TEST_CASE("a wrong model or tokenizer is refused by name") {
   check_refused("inspect tests/golden/models/phi3", "phi3");
   check_refused("inspect tests/golden/models/gemma3", "gemma3");
   check_refused("inspect tests/golden/models/qwen3-moe", "qwen3_moe");
+}
+
+TEST_CASE("generation_config.json may be missing, but it may not be wrong") {
+  const test::TemporaryFolder folder;
+  const fs::path model = folder / "model";
+  fs::copy("tests/golden/models/llama-tied", model);
+  for (const std::string text : {"", "{", "nonsense", "[]"}) {
+    write(model / "generation_config.json", text);
+    check_refused("inspect " + model.string(), "model/generation_config.json: ");
+  }
+  fs::remove(model / "generation_config.json");
+  const auto result = test::run_here("inspect " + model.string());
+  CHECK_MESSAGE(result.status == 0, result.err);
 }
 
 TEST_CASE("wrong rewards are refused before anything starts") {
@@ -115,12 +128,138 @@ TEST_CASE("wrong ids and options are refused with their place") {
                                  "{\"ids\": []}\n"}) {
     write(place.folder / "ids.jsonl", text);
     check_refused("score --model " + model + " --ids " + place.at("ids.jsonl"), "ids.jsonl:1");
-    check_refused("generate --model " + model + " --ids " + place.at("ids.jsonl"), "ids.jsonl:1");
   }
   check_refused("generate --model " + model + " --prompt hello", "tokenizer");
   check_refused("score --model " + model + " --ids " + place.at("none"), "none");
   check_refused("generate --model " + model + " --ids x --prompt y", "--prompt");
   check_refused("trian x.yaml", "train");
+}
+
+// A command with one file of the user's, and what names the place and the remedy in its message
+// for a file of each kind; "" where that kind is right.
+struct FileCase {
+  std::string command;  // ends with the option that wants the file
+  std::string file;     // its name
+  std::string empty, truncated, nonsense, wrong_type, oversized;
+  std::string wrong_type_text = "{\"other\": 1}\n";
+  std::uintmax_t oversized_bytes = std::uintmax_t{300} << 20;
+};
+
+// A refusal that names the file and says what to do, and leaves no results.
+void check_file_refused(const Workplace& place, const FileCase& c, const std::string& named) {
+  const std::string out = place.at("out.jsonl");
+  check_refused(c.command + " " + place.at(c.file) + " --json " + out, c.file + named);
+  CHECK_FALSE(fs::exists(out));
+}
+
+void check_each_wrong_file(const Workplace& place, const FileCase& c, const std::string& whole) {
+  CAPTURE(c.command);
+  const fs::path file = place.folder / c.file;
+  fs::remove(file);
+  check_file_refused(place, c, "");
+  write(file, "");
+  check_file_refused(place, c, c.empty);
+  write(file, whole.substr(0, whole.size() / 2));
+  check_file_refused(place, c, c.truncated);
+  write(file, "nonsense");
+  check_file_refused(place, c, c.nonsense);
+  write(file, c.wrong_type_text);
+  check_file_refused(place, c, c.wrong_type);
+  write(file, "");
+  fs::resize_file(file, c.oversized_bytes);  // grown by holes: they take no disk
+  check_file_refused(place, c, c.oversized);
+  write(file, whole);
+  const auto right = test::run_here(c.command + " " + file.string());
+  CHECK_MESSAGE(right.status == 0, right.err);
+}
+
+// A model folder with weights, a tokenizer and a chat template.
+void train_model(const Workplace& place) {
+  const auto trained = run_program("train " + place.at("r.yaml") + " trainer.checkpoint.every=1");
+  REQUIRE_MESSAGE(trained.status == 0, trained.err);
+  fs::rename(place.folder / "runs/r/checkpoints/step-000001/model", place.folder / "whole");
+  write(place.folder / "whole/chat_template.jinja", "{{ messages[0]['content'] }}");
+}
+
+TEST_CASE("files of rows: missing, empty, cut short, nonsense, of the wrong type, oversized") {
+  const Workplace place;
+  train_model(place);
+  const std::string model = " --model " + place.at("whole");
+  const std::string no_rows = ": has no rows; write";
+  const std::string broken = ":1: is not valid JSON: ";
+  const std::string long_line = ":1: is longer than 268435456 bytes; leave";
+  check_each_wrong_file(place,
+                        {"generate" + model + " --max-new-tokens 1 --prompts",
+                         "prompts.jsonl",
+                         no_rows,
+                         broken,
+                         broken,
+                         ":1: has no \"prompt\"",
+                         long_line},
+                        "{\"prompt\": \"1+1\"}\n");
+  for (const std::string& command : {"generate" + model + " --max-new-tokens 1", "score" + model}) {
+    check_each_wrong_file(place,
+                          {command + " --ids",
+                           "ids.jsonl",
+                           no_rows,
+                           broken,
+                           broken,
+                           ":1: has no list \"ids\"",
+                           long_line},
+                          "{\"ids\": [1, 2]}\n");
+  }
+  const std::string messages = "{\"messages\": [{\"role\": \"user\", \"content\": \"1\"}]}\n";
+  check_each_wrong_file(place,
+                        {"render" + model + " --messages",
+                         "messages.jsonl",
+                         no_rows,
+                         broken,
+                         broken,
+                         ":1: wants {\"messages\": ",
+                         long_line},
+                        messages);
+  check_each_wrong_file(place,
+                        {"reward --reward exact_match --data",
+                         "scored.jsonl",
+                         no_rows,
+                         broken,
+                         broken,
+                         ":1: has no completion ",
+                         long_line},
+                        "{\"prompt\": \"1\", \"completion\": \"1\", \"answer\": \"1\"}\n");
+}
+
+TEST_CASE("files that are one whole: tools and rewards") {
+  const Workplace place;
+  train_model(place);
+  write(place.folder / "messages.jsonl",
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"1\"}]}\n");
+  const std::string no_list = ": is no JSON list of tools; write ";
+  check_each_wrong_file(place,
+                        {"render --model " + place.at("whole") + " --messages " +
+                             place.at("messages.jsonl") + " --tools",
+                         "tools.json",
+                         no_list,
+                         no_list,
+                         no_list,
+                         no_list,
+                         ": ",
+                         "{\"type\": \"function\"}",
+                         std::uintmax_t{3} << 30},
+                        "[{\"type\": \"function\", \"function\": {\"name\": \"f\"}}]");
+  write(place.folder / "scored.jsonl", "{\"completion\": \"1\", \"answer\": \"1\"}\n");
+  check_each_wrong_file(
+      place,
+      {"reward --data " + place.at("scored.jsonl") + " --reward",
+       "rewards.yaml",
+       ":1: is empty; ",
+       ":",
+       ":",
+       ":1: unknown key ",
+       ": ",
+       "other: 1\n",
+       std::uintmax_t{2} << 20},
+      "rewards: [{kind: exact_match, name: accuracy, weight: 1, options: {last_line: true}}]\n");
 }
 
 TEST_CASE("files larger than any of their kind are refused before they fill the memory") {

@@ -109,6 +109,7 @@ std::vector<DrawnPrompt> read_prompts(const GenerateOptions& options, const Sess
     }
     keep(std::move(prompt), *row);
   }
+  reader.need_rows();
   return drawn;
 }
 
@@ -217,28 +218,26 @@ int run_generate(const GenerateOptions& options) {
   const auto params = sampling_params(options, session);
   const auto prompts = read_prompts(options, session);
   LineWriter out(options.common.json);
-  if (!prompts.empty()) {
-    rollout::EngineConfig config;
-    config.num_ids = session.num_ids;
-    config.kv_bytes = kv_bytes(prompts, options, session);
-    config.speculation = options.drafts.config();
-    rollout::Engine engine(*session.decoder, config, text_sinks(session));
-    for (const auto& drawn : prompts) {
-      rollout::GroupRequest request;
-      request.draw = drawn.draw;
-      request.num_samples = static_cast<std::int32_t>(options.n);
-      request.prompt = drawn.prompt.ids;
-      request.params = params;
-      engine.add(std::move(request));
-    }
-    auto samples = engine.run();
-    std::sort(samples.begin(), samples.end(), [](const auto& a, const auto& b) {
-      return std::pair(a.draw, a.sample) < std::pair(b.draw, b.sample);
-    });
-    for (const auto& sample : samples) {
-      out.write(
-          record(sample, prompts[static_cast<std::size_t>(sample.draw)].prompt, session, options));
-    }
+  rollout::EngineConfig config;
+  config.num_ids = session.num_ids;
+  config.kv_bytes = kv_bytes(prompts, options, session);
+  config.speculation = options.drafts.config();
+  rollout::Engine engine(*session.decoder, config, text_sinks(session));
+  for (const auto& drawn : prompts) {
+    rollout::GroupRequest request;
+    request.draw = drawn.draw;
+    request.num_samples = static_cast<std::int32_t>(options.n);
+    request.prompt = drawn.prompt.ids;
+    request.params = params;
+    engine.add(std::move(request));
+  }
+  auto samples = engine.run();
+  std::sort(samples.begin(), samples.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.draw, a.sample) < std::pair(b.draw, b.sample);
+  });
+  for (const auto& sample : samples) {
+    out.write(
+        record(sample, prompts[static_cast<std::size_t>(sample.draw)].prompt, session, options));
   }
   out.finish();
   return 0;

@@ -32,7 +32,7 @@ Json read_tools(const std::string& file) {
   }
   Json tools = Json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
   if (!tools.is_array()) {
-    fail<UserError>("{}: a JSON list of tools was expected", file);
+    fail<UserError>("{}: is no JSON list of tools; write [{{\"type\": \"function\", ...}}]", file);
   }
   return tools;
 }
@@ -122,11 +122,16 @@ class Renderer {
 int run(const Options& options) {
   Renderer renderer(options);
   JsonlReader reader(options.messages);
-  LineWriter writer(options.json);
+  std::optional<LineWriter> writer;  // opened when there is something to write
   while (const auto row = reader.next_ordered()) {
-    writer.write(renderer.line_of(*row, reader.place()));
+    const std::string line = renderer.line_of(*row, reader.place());
+    if (!writer) {
+      writer.emplace(options.json);
+    }
+    writer->write(line);
   }
-  writer.finish();
+  reader.need_rows();
+  writer->finish();
   return options.check && !renderer.all_ok() ? 1 : 0;
 }
 

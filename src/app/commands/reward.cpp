@@ -120,18 +120,25 @@ int run(const Options& options) {
   }
   rewards::RewardSet rewards(reward_configs_of_specs(options.rewards));
   JsonlReader reader(options.data);
-  LineWriter writer(options.json);
+  std::optional<LineWriter> writer;  // opened when there is something to write
   std::vector<Sample> batch;
+  const auto score = [&] {
+    if (!writer) {
+      writer.emplace(options.json);
+    }
+    score_batch(batch, rewards, *writer);
+  };
   while (const auto row = reader.next()) {
     for (Sample& sample : samples_of(*row, reader.place())) {
       batch.push_back(std::move(sample));
     }
     if (batch.size() >= kBatch) {
-      score_batch(batch, rewards, writer);
+      score();
     }
   }
-  score_batch(batch, rewards, writer);
-  writer.finish();
+  reader.need_rows();
+  score();
+  writer->finish();
   for (std::size_t f = 0; f < rewards.configs().size(); ++f) {
     const auto stats = rewards.stats(f);
     TANDEM_LOG(info,

@@ -65,6 +65,7 @@ std::vector<Row> read_rows(const ScoreOptions& options, const Session& session) 
                  : std::to_string(rows.size());
     rows.push_back(std::move(row));
   }
+  reader.need_rows();
   return rows;
 }
 
