@@ -69,17 +69,17 @@ std::optional<std::string> read_chat_template(const JsonPlace& config) {
   return std::nullopt;
 }
 
-// The files beside tokenizer.json may be left out, so that is their remedy.
-nlohmann::json parse_object(const std::string& content, const std::string& name) {
+nlohmann::json parse_object(const std::string& content,
+                            const std::string& name,
+                            const char* remedy) {
   nlohmann::json json;
   try {
     json = parse_json(content, name);
   } catch (const UserError& error) {
-    fail<UserError>("{}; fetch the file again, or remove it", error.what());
+    fail<UserError>("{}; {}", error.what(), remedy);
   }
   if (!json.is_object()) {
-    fail<UserError>(
-        "{}: is {}, not an object; fetch the file again, or remove it", name, json.type_name());
+    fail<UserError>("{}: is {}, not an object; {}", name, json.type_name(), remedy);
   }
   return json;
 }
@@ -140,7 +140,8 @@ struct Tokenizer::Parts {
 
 Tokenizer Tokenizer::build(Sources sources) {
   auto& files = sources.files;
-  const nlohmann::json json = parse_json(files.at(kTokenizerFile), sources.name);
+  const nlohmann::json json =
+      parse_object(files.at(kTokenizerFile), sources.name, "fetch the file again");
   const JsonPlace root(json, sources.name);
   const std::string type = root.at("model").string_or("type", "BPE");
   if (type != "BPE") {
@@ -148,8 +149,10 @@ Tokenizer Tokenizer::build(Sources sources) {
   }
   const auto parse_other = [&](const char* file) {
     const auto found = files.find(file);
-    return found == files.end() ? nlohmann::json::object()
-                                : parse_object(found->second, sources.name_of(file));
+    return found == files.end()
+               ? nlohmann::json::object()
+               : parse_object(
+                     found->second, sources.name_of(file), "fetch the file again, or remove it");
   };
   const nlohmann::json config = parse_other(kConfigFile);
   const nlohmann::json map = parse_other(kMapFile);

@@ -146,10 +146,12 @@ TEST_CASE("broken UTF-8 in a text counts as U+FFFD") {
 }
 
 TEST_CASE("bad tokenizer.json contents are one-line errors that name the place") {
-  CHECK(error_of("") == "t.json:1:1: not valid JSON: it is empty");
-  CHECK(error_of("{\n \"model\": {") == "t.json:2:12: not valid JSON: it ends early");
-  CHECK(error_of("{\n nonsense }") == "t.json:2:3: not valid JSON: syntax error");
-  CHECK(error_of("[]") == "t.json: is array, not an object");
+  CHECK(error_of("") == "t.json:1:1: not valid JSON: it is empty; fetch the file again");
+  CHECK(error_of("{\n \"model\": {") ==
+        "t.json:2:12: not valid JSON: it ends early; fetch the file again");
+  CHECK(error_of("{\n nonsense }") ==
+        "t.json:2:3: not valid JSON: syntax error; fetch the file again");
+  CHECK(error_of("[]") == "t.json: is array, not an object; fetch the file again");
   CHECK(error_of("{}") == "t.json: lacks \"model\"");
   CHECK(error_of(R"({"model": {"type": "Unigram"}})") ==
         "t.json: model: models of type \"Unigram\" are not supported, BPE is");
